@@ -79,7 +79,8 @@ interface Call {
 }
 
 /** Reads a call: the first word that is neither an option nor its value is the filter. */
-async function readCall(args: readonly string[], context: Context): Promise<Call> {
+async function readCall(given: readonly string[], context: Context): Promise<Call> {
+  const args = given.flatMap((word) => (/^-[a-zA-Z]+f$/.test(word) ? [word.slice(0, -1), "-f"] : [word]));
   const words: string[] = [];
   let [joins, isFound] = [false, false];
   let indent: number | null = null;
