@@ -1,6 +1,6 @@
 import { atExit, setsExitHandler, setTrap } from "./exit-handler.ts";
 import { jobCommands, lastJob, startJob } from "./job-statements.ts";
-import type { Script, SimpleCommand, Statement, Word, WordPart } from "./script-syntax.ts";
+import type { ShellScript, SimpleCommand, Statement, Word, WordPart } from "./script-syntax.ts";
 import { call, literal, statement, textOf } from "./script-syntax.ts";
 
 /**
@@ -55,13 +55,13 @@ const mendCommand = (command: SimpleCommand): void => {
 };
 
 /** Returns whether a substitution is `$(< file)`. */
-const readsFile = ({ statements: [first, ...more] }: Script): boolean => {
+const readsFile = ({ statements: [first, ...more] }: ShellScript): boolean => {
   const command = first?.pipelines[0]?.commands[0];
   return more.length === 0 && command?.type === "SimpleCommand" && command.name === null;
 };
 
 /** Keeps the options of a substitution within it, and ends `set -e` there, as bash does. */
-const endErrexit = (script: Script): void => {
+const endErrexit = (script: ShellScript): void => {
   if (readsFile(script)) return;
   const readsStatus = hasField(script.statements[0], "parameter", /^\?$/);
   const start = readsStatus ? [] : [statement(call("set", literal("+e")))];
@@ -151,7 +151,7 @@ const startJobs = (statements: Statement[]): void => {
  * Mends a script that has been parsed. The shell itself calls it.
  * @public
  */
-export const mendScript = (script: Script): Script => {
+export const mendScript = (script: ShellScript): ShellScript => {
   visit(script.statements);
   startJobs(script.statements);
   script.statements = withHandler(script.statements);

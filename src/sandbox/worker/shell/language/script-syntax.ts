@@ -2,19 +2,19 @@ import type { Bash } from "just-bash/browser";
 
 /** The syntax of scripts as the embedded shell parses them, and the few nodes that mends add. */
 
-export type Script = ReturnType<Bash["transform"]>["ast"];
+export type ShellScript = ReturnType<Bash["transform"]>["ast"];
 
-export type Statement = Script["statements"][number];
+export type Statement = ShellScript["statements"][number];
 
 export type Pipeline = Statement["pipelines"][number] & {
-  /** Whether `set -e` holds in it wherever it stands in a list. */
+  /** Whether `set -e` holds in the pipeline wherever it stands in a list. */
   isSelfContained?: boolean;
 };
 
 export type Command = Pipeline["commands"][number];
 
 export type SimpleCommand = Extract<Command, { type: "SimpleCommand" }> & {
-  /** Whether it only assigns, without running anything. */
+  /** Whether the command only assigns, without running anything. */
   isPlain?: boolean;
 };
 

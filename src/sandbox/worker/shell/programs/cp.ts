@@ -1,4 +1,4 @@
-import type { Context, CustomCommand } from "../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import { isFolder, type Stat, statOf } from "./file-facts.ts";
 import { nameOf, targetOf } from "./links.ts";
 import { Failure, failWith, forEach, type Options, program, readOptions } from "./program.ts";
@@ -26,7 +26,7 @@ interface Copy {
 
 /** Copies a file or a link, unless `-n` or `-u` spares the file in its place. */
 async function copyFile(
-  context: Context,
+  context: CommandContext,
   { from, to, shown }: Copy,
   found: Stat,
   { has }: Options,
@@ -43,7 +43,7 @@ async function copyFile(
 }
 
 /** Copies a thing: a folder with its entries, a link as a link, unless links are followed. */
-async function copy(context: Context, one: Copy, options: Options): Promise<void> {
+async function copy(context: CommandContext, one: Copy, options: Options): Promise<void> {
   const { fs } = context;
   const { from, to, path, shown } = one;
   const found = await statOf(context, from, "cannot stat", followsLinks(options));
@@ -68,7 +68,11 @@ async function copy(context: Context, one: Copy, options: Options): Promise<void
 }
 
 /** Throws if a thing cannot be copied to its place. */
-async function check(context: Context, { path, from, to, shown }: Copy, options: Options): Promise<void> {
+async function check(
+  context: CommandContext,
+  { path, from, to, shown }: Copy,
+  options: Options,
+): Promise<void> {
   const found = await statOf(context, path, "cannot stat", followsLinks(options));
   if (found.isDirectory && !isDeep(options))
     throw new Failure(`-r not specified; omitting directory '${path}'`);

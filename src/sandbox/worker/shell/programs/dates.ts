@@ -1,8 +1,8 @@
-import type { Context, CustomCommand } from "../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import { statOf } from "./file-facts.ts";
 import { Failure, original, program, readOptions } from "./program.ts";
 
-/** `date -d` and `touch -d` with dates as people say them: `2024-01-31 +1 day`, `3 days ago`, `next monday`. */
+/** `date -d` and `touch -d` with relative dates: `2024-01-31 +1 day`, `3 days ago`, `next monday`. */
 
 const seconds: Readonly<Record<string, number>> = {
   sec: 1,
@@ -51,7 +51,7 @@ function shifted(time: number, { count, unit }: Shift): number {
 
 const midnight = (time: number): number => Math.floor(time / 86_400_000) * 86_400_000;
 
-/** Returns a day by its name, alone or after `next` or `last`; null if it is none. */
+/** Returns the time of a day by its name, alone or after `next` or `last`; null if the text is no such name. */
 function dayByName(text: string, now: number): number | null {
   const away = { today: 0, now: 0, "": 0, yesterday: -1, tomorrow: 1 }[text];
   if (away !== undefined) return now + away * 86_400_000;
@@ -63,7 +63,7 @@ function dayByName(text: string, now: number): number | null {
   return midnight(now) + days * 86_400_000;
 }
 
-/** Returns the time that a text without shifts means; NaN if it is none. */
+/** Returns the time that a text without shifts means; NaN if it means no time. */
 function timeOf(text: string, now: number): number {
   const unix = /^@(-?\d+(?:\.\d+)?)$/.exec(text)?.[1];
   if (unix !== undefined) return Number(unix) * 1000;
@@ -95,7 +95,7 @@ const isoFormats: Readonly<Record<string, string>> = {
 
 /** Returns the milliseconds that `-d` or the file of `-r` means; null if there is neither. */
 async function givenTime(
-  context: Context,
+  context: CommandContext,
   text: string | undefined,
   path: string | undefined,
 ): Promise<number | null> {

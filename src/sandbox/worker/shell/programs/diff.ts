@@ -1,5 +1,5 @@
 import { compareLines, type Edit, unifiedDiff } from "../../files/unified-diff.ts";
-import type { Context, CustomCommand } from "../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import { isFolder, statOf } from "./file-facts.ts";
 import { nameOf } from "./links.ts";
 import { bytes, Failure, linesOf, type Options, program, readInput, readOptions } from "./program.ts";
@@ -49,14 +49,19 @@ function compared(text: string, { has }: Options): string {
   return has("b") ? shown.replace(/[ \t\r]+/g, " ").replace(/ $/gm, "") : shown;
 }
 
-const stamp = async (context: Context, path: string): Promise<string> => {
+const stamp = async (context: CommandContext, path: string): Promise<string> => {
   const found = await statOf(context, path, "", true).catch(() => null);
   const time = found?.mtime ?? new Date();
   return `${path}\t${time.toISOString().replace("T", " ").replace("Z", "")}000000 +0000`;
 };
 
 /** Returns the differences of two files as they are printed; empty if there are none. */
-async function compareFiles(context: Context, a: string, b: string, options: Options): Promise<string> {
+async function compareFiles(
+  context: CommandContext,
+  a: string,
+  b: string,
+  options: Options,
+): Promise<string> {
   const { has, values } = options;
   const [before, after] = [await readIfAny(context, a, options), await readIfAny(context, b, options)];
   const isSame = compared(before, options) === compared(after, options);
@@ -73,14 +78,14 @@ async function compareFiles(context: Context, a: string, b: string, options: Opt
   return normalDiff(compareLines(old ?? [], now ?? []));
 }
 
-const readIfAny = (context: Context, path: string, { has }: Options): Promise<string> =>
+const readIfAny = (context: CommandContext, path: string, { has }: Options): Promise<string> =>
   readInput(path, context).catch((error: unknown) => {
     if (has("N")) return "";
     throw error instanceof Failure ? new Failure(error.message, 2) : error;
   });
 
 /** Compares the entries of one name in two folders. */
-async function comparePair(context: Context, a: string, b: string, options: Options): Promise<string> {
+async function comparePair(context: CommandContext, a: string, b: string, options: Options): Promise<string> {
   if ((await isFolder(context, a)) && (await isFolder(context, b)))
     return options.has("r")
       ? compareFolders(context, a, b, options)
@@ -90,7 +95,12 @@ async function comparePair(context: Context, a: string, b: string, options: Opti
   return isWhole ? found : `diff ${options.words.join(" ")} ${a} ${b}\n${found}`;
 }
 
-async function compareFolders(context: Context, a: string, b: string, options: Options): Promise<string> {
+async function compareFolders(
+  context: CommandContext,
+  a: string,
+  b: string,
+  options: Options,
+): Promise<string> {
   const { fs, cwd } = context;
   const left = await fs.readdir(fs.resolvePath(cwd, a));
   const right = await fs.readdir(fs.resolvePath(cwd, b));

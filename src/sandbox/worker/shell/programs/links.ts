@@ -1,4 +1,4 @@
-import type { Context, CustomCommand } from "../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import { isFolder } from "./file-facts.ts";
 import {
   Failure,
@@ -47,7 +47,7 @@ interface Target {
 }
 
 /** Throws a failure if nothing can be made at a path: a file below no folder, or with the name of a folder. */
-async function checkPlace(target: string, source: string, context: Context): Promise<void> {
+async function checkPlace(target: string, source: string, context: CommandContext): Promise<void> {
   if (target.endsWith("/") && !(await isFolder(context, source)))
     throw new Failure(`cannot create regular file '${target}': Not a directory`);
   if (!(await isFolder(context, `${target.replace(/\/+$/, "")}/..`)))
@@ -55,7 +55,7 @@ async function checkPlace(target: string, source: string, context: Context): Pro
 }
 
 /** Returns where `cp` and `mv` put things; throws a failure if that is impossible. */
-export async function targetOf({ has, value, operands }: Options, context: Context): Promise<Target> {
+export async function targetOf({ has, value, operands }: Options, context: CommandContext): Promise<Target> {
   const folder = value("t");
   const sources = folder === undefined ? operands.slice(0, -1) : operands;
   const target = folder ?? operands.at(-1);
@@ -79,7 +79,7 @@ const moving = {
 };
 
 /** Returns when a file changed; NaN if there is none. */
-const timeOf = async ({ fs, cwd }: Context, path: string): Promise<number> =>
+const timeOf = async ({ fs, cwd }: CommandContext, path: string): Promise<number> =>
   (await fs.stat(fs.resolvePath(cwd, path)).catch(() => null))?.mtime.getTime() ?? NaN;
 
 const mv = program("mv", async (args, context) => {

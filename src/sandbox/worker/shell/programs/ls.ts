@@ -1,4 +1,4 @@
-import type { Context, CustomCommand } from "../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import type { Stat } from "./file-facts.ts";
 import { humanSize, modeText, months, owner, statOf, two } from "./file-facts.ts";
 import { Failure, forEach, type Options, program, readOptions, succeed } from "./program.ts";
@@ -67,7 +67,7 @@ function linesFor(items: readonly Item[], options: Options): string {
   return has("m") ? `${lines.map((line) => line.trimEnd()).join(", ")}\n` : lines.join("");
 }
 
-async function itemAt(context: Context, path: string, name: string, follow: boolean): Promise<Item> {
+async function itemAt(context: CommandContext, path: string, name: string, follow: boolean): Promise<Item> {
   const found = await statOf(context, path, "cannot access", follow);
   const place = context.fs.resolvePath(context.cwd, path);
   return { name, found, target: found.isSymbolicLink ? await context.fs.readlink(place) : null };
@@ -78,7 +78,7 @@ const blocksOf = (items: readonly Item[]): number =>
 
 const isShown = (name: string, { has }: Options): boolean => has("a") || has("A") || !name.startsWith(".");
 
-async function listFolder(context: Context, path: string, options: Options): Promise<readonly Item[]> {
+async function listFolder(context: CommandContext, path: string, options: Options): Promise<readonly Item[]> {
   const { has } = options;
   const found = await context.fs.readdir(context.fs.resolvePath(context.cwd, path));
   const special = has("a") && !has("A") ? [".", ".."] : [];
@@ -89,7 +89,7 @@ async function listFolder(context: Context, path: string, options: Options): Pro
 }
 
 async function printFolders(
-  context: Context,
+  context: CommandContext,
   folders: readonly string[],
   options: Options,
   isTitled: boolean,
@@ -108,7 +108,7 @@ async function printFolders(
 }
 
 /** Returns an operand as it is listed: a link to a folder as that folder, unless links themselves are shown. */
-async function operandAt(context: Context, path: string, { has }: Options): Promise<Item> {
+async function operandAt(context: CommandContext, path: string, { has }: Options): Promise<Item> {
   const own = await itemAt(context, path, path, has("L"));
   const shows = has("d") || (has("l") && !path.endsWith("/"));
   if (own.target === null || shows) return own;

@@ -1,5 +1,5 @@
 import { hexOf } from "../../../sha256.ts";
-import type { Context, CustomCommand } from "../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import { Failure, failWith, forEach, program, readOptions, succeed } from "./program.ts";
 
 /** `mktemp` and `realpath`. */
@@ -21,7 +21,7 @@ const mktemp = program("mktemp", async (args, { fs, cwd }) => {
 });
 
 /** Returns where a path leads; its last part need not exist. */
-async function resolveLinks({ fs, cwd }: Context, path: string): Promise<string> {
+async function resolveLinks({ fs, cwd }: CommandContext, path: string): Promise<string> {
   const place = fs.resolvePath(cwd, path);
   const parent = fs.resolvePath(place, "..");
   return fs.realpath(place).catch(async () => {

@@ -1,7 +1,7 @@
 import { meter } from "../../meter.ts";
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
+import type { CommandContext, CustomCommand, Result } from "../custom-command.ts";
 
-/** What the programs of this folder share: their options, their input, and how they fail. */
+/** Code that the programs of this folder share: for their options, their input and their failures. */
 
 export interface OptionNames {
   /** Short options without a value. */
@@ -147,7 +147,7 @@ export async function forEach(
 /** Makes a program, whose failures it prints after its name. */
 export const program = (
   name: string,
-  run: (args: readonly string[], context: Context) => Promise<Result>,
+  run: (args: readonly string[], context: CommandContext) => Promise<Result>,
 ): CustomCommand => ({
   name,
   execute: async (args, context) => {
@@ -162,7 +162,7 @@ export const program = (
 });
 
 /** Runs the shell's own command of the name. */
-export const original = (context: Context, args: readonly string[]): Promise<Result> =>
+export const original = (context: CommandContext, args: readonly string[]): Promise<Result> =>
   context.origCommand?.([...args]) ?? Promise.reject(new Failure("not found", 127));
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -200,8 +200,8 @@ export const edit = (latin1: string, change: (text: string) => string): Result =
 /** Runs a script in a shell of its own, which prints bytes. */
 export async function runScript(
   script: string,
-  context: Context,
-  more: Partial<Parameters<NonNullable<Context["exec"]>>[1]> = {},
+  context: CommandContext,
+  more: Partial<Parameters<NonNullable<CommandContext["exec"]>>[1]> = {},
 ): Promise<Result> {
   const env = { ...context.exportedEnv };
   const result = await context.exec?.(script, { cwd: context.cwd, env, ...more });
@@ -210,13 +210,13 @@ export async function runScript(
 }
 
 /** Returns what is piped in, one character per byte. */
-export function pipedInto({ stdin }: Context): string {
+export function pipedInto({ stdin }: CommandContext): string {
   const text: unknown = stdin;
   return typeof text === "string" ? meter.make(text) : "";
 }
 
 /** Returns the bytes of an input, one per character: of a file, or (for `-`) of what is piped in. */
-export async function readInput(path: string, context: Context, what = path): Promise<string> {
+export async function readInput(path: string, context: CommandContext, what = path): Promise<string> {
   if (path === "-") return pipedInto(context);
   const { fs, cwd } = context;
   const place = fs.resolvePath(cwd, path);
@@ -226,7 +226,7 @@ export async function readInput(path: string, context: Context, what = path): Pr
 }
 
 /** Returns the bytes of all inputs, one after another. */
-export async function readInputs(paths: readonly string[], context: Context): Promise<string> {
+export async function readInputs(paths: readonly string[], context: CommandContext): Promise<string> {
   const texts: string[] = [];
   for (const path of paths.length === 0 ? ["-"] : paths) texts.push(await readInput(path, context));
   return texts.join("");

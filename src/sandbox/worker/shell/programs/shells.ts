@@ -1,5 +1,5 @@
 import { sayAbsent } from "../absent-programs.ts";
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
+import type { CommandContext, CustomCommand, Result } from "../custom-command.ts";
 import { quoteWord } from "../quote-word.ts";
 import { original, pipedInto, program, readInput, runScript, succeed, textFrom } from "./program.ts";
 
@@ -41,8 +41,8 @@ export function readShellArguments(args: readonly string[]): ShellArguments {
   return { settings, hasScript: letters.includes("c"), readsInput: letters.includes("s"), rest };
 }
 
-/** Runs a file by what its first line asks for: a shell, another program, or nothing. */
-async function runFile(path: string, rest: readonly string[], context: Context): Promise<Result> {
+/** Runs a file with the interpreter of its first line: a shell, another program, or by default a shell. */
+async function runFile(path: string, rest: readonly string[], context: CommandContext): Promise<Result> {
   const [first = ""] = textFrom(await readInput(path, context)).split("\n", 1);
   const [, line = ""] = /^#!\s*(?:\S*\/env\s+(?:-S\s+)?)?(.*)/.exec(first) ?? [];
   const [interpreter = "", ...flags] = line.trim().split(/\s+/);
@@ -54,7 +54,7 @@ async function runFile(path: string, rest: readonly string[], context: Context):
   return runScript(script, context, { stdin: pipedInto(context), stdinKind: "bytes" });
 }
 
-async function runShell(args: readonly string[], context: Context): Promise<Result> {
+async function runShell(args: readonly string[], context: CommandContext): Promise<Result> {
   const { settings, hasScript, readsInput, rest } = readShellArguments(args);
   const [first, ...more] = rest;
   if (hasScript) return original(context, ["-c", `${settings}${first ?? ""}`, ...more]);

@@ -1,4 +1,4 @@
-import type { Context, CustomCommand } from "../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import type { Stat } from "./file-facts.ts";
 import { kindText, modeText, owner, statOf } from "./file-facts.ts";
 import { Failure, forEach, program, readOptions } from "./program.ts";
@@ -44,7 +44,12 @@ const whole = [
 const plain = (format: string): string =>
   format.replace(/\\([nt\\])/g, (_, letter: string) => ({ n: "\n", t: "\t" })[letter] ?? letter);
 
-const describe = async (path: string, format: string, follow: boolean, context: Context): Promise<string> => {
+const describe = async (
+  path: string,
+  format: string,
+  follow: boolean,
+  context: CommandContext,
+): Promise<string> => {
   const found = await statOf(context, path, "cannot statx", follow);
   const place = context.fs.resolvePath(context.cwd, path);
   const known = facts(path, found, found.isSymbolicLink ? await context.fs.readlink(place) : null);

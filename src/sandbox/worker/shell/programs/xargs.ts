@@ -1,4 +1,4 @@
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
+import type { CommandContext, CustomCommand, Result } from "../custom-command.ts";
 import { meter } from "../../meter.ts";
 import { quoteWord } from "../quote-word.ts";
 import {
@@ -70,7 +70,7 @@ const statusOf = (exitCode: number): number => {
 async function runAll(
   calls: readonly (() => readonly string[])[],
   isVerbose: boolean,
-  context: Context,
+  context: CommandContext,
 ): Promise<Result> {
   let stdout = "";
   let stderr = "";

@@ -1,4 +1,4 @@
-import type { Context, CustomCommand, Result } from "../../custom-command.ts";
+import type { CommandContext, CustomCommand, Result } from "../../custom-command.ts";
 import {
   admit,
   bytes,
@@ -134,7 +134,11 @@ function mendProgram(source: string): Mended {
   };
 }
 
-async function runCommands(commands: Mended["commands"], result: Result, context: Context): Promise<Result> {
+async function runCommands(
+  commands: Mended["commands"],
+  result: Result,
+  context: CommandContext,
+): Promise<Result> {
   const { fs } = context;
   let stdout = printedBy(result);
   let { stderr } = result;
@@ -157,7 +161,7 @@ interface AwkCall {
 
 const isSetting = (word: string): boolean => /^[A-Za-z_]\w*=/.test(word);
 
-async function readCall(args: readonly string[], context: Context): Promise<AwkCall> {
+async function readCall(args: readonly string[], context: CommandContext): Promise<AwkCall> {
   const { values, operands } = readOptions(args, { valued: "fFv", isLeading: true });
   const texts: string[] = [];
   for (const path of values("f"))

@@ -1,4 +1,4 @@
-import type { Context, CustomCommand, Result } from "../../custom-command.ts";
+import type { CommandContext, CustomCommand, Result } from "../../custom-command.ts";
 import { quoteWord } from "../../quote-word.ts";
 import {
   Failure,
@@ -64,7 +64,7 @@ const sortNames = {
 const blanksMark = "\uf6e5";
 
 /** Sorts lines by keys without the blanks that they begin with, which the shell's own sort takes for a field. */
-async function sortTrimmed(args: readonly string[], text: string, context: Context): Promise<Result> {
+async function sortTrimmed(args: readonly string[], text: string, context: CommandContext): Promise<Result> {
   const stdin = text.replace(/^([ \t]+)(.*)$/gm, `$2${blanksMark}$1`);
   const script = ["sort", ...args].map(quoteWord).join(" ");
   const result = await runScript(script, context, { stdin });
@@ -72,7 +72,7 @@ async function sortTrimmed(args: readonly string[], text: string, context: Conte
   return { ...result, stdout, stdoutKind: "text" };
 }
 
-const sort = program("sort", (args, context: Context) => {
+const sort = program("sort", (args, context: CommandContext) => {
   const { has, words, operands } = readOptions(args, sortNames);
   if (has("k") && !has("t") && operands.length === 0) {
     const text = textFrom(pipedInto(context));

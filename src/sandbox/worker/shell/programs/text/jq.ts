@@ -1,4 +1,4 @@
-import type { Context, CustomCommand, Result } from "../../custom-command.ts";
+import type { CommandContext, CustomCommand, Result } from "../../custom-command.ts";
 import { admit, Failure, original, program, readInput, textFrom } from "../program.ts";
 
 /** `jq`, which joins its results with `-j`, indents by a given number, and knows more of the language. */
@@ -79,7 +79,7 @@ interface Call {
 }
 
 /** Reads a call: the first word that is neither an option nor its value is the filter. */
-async function readCall(given: readonly string[], context: Context): Promise<Call> {
+async function readCall(given: readonly string[], context: CommandContext): Promise<Call> {
   const args = given.flatMap((word) => (/^-[a-zA-Z]+f$/.test(word) ? [word.slice(0, -1), "-f"] : [word]));
   const words: string[] = [];
   let [joins, isFound] = [false, false];

@@ -1,4 +1,4 @@
-import type { Context, CustomCommand } from "../../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../../custom-command.ts";
 import {
   admit,
   Failure,
@@ -52,7 +52,7 @@ function withoutInPlace(args: readonly string[]): {
   return { words, suffix };
 }
 
-const readScripts = async (words: readonly string[], context: Context): Promise<string[]> => {
+const readScripts = async (words: readonly string[], context: CommandContext): Promise<string[]> => {
   const scripts: string[] = [];
   for (const [at, word] of words.entries()) {
     const value = words[at + 1] ?? "";
@@ -70,7 +70,7 @@ async function changeFile(
   path: string,
   suffix: string,
   call: readonly string[],
-  context: Context,
+  context: CommandContext,
 ): Promise<undefined> {
   const { fs, cwd } = context;
   const place = fs.resolvePath(cwd, path);
