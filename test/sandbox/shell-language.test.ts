@@ -122,6 +122,6 @@ test("TB-29: a program that is not there is said so, with what to use instead", 
     "none\n127\nbash: python3: not in this sandbox: no language runs here but the shell; use sh, awk, sed and jq instead\n",
   );
   expect(outcome.stderr).toMatch(
-    /^bash: no-such: command not found\nbash: tar: not in this sandbox: archives /,
+    /^bash: no-such: command not found\nbash: tar: not in this sandbox: no command makes or opens archives /,
   );
 });

@@ -90,6 +90,31 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     `jq -c 'del(.a, .b)' <<< '{"a":1,"b":2,"c":3}'; jq -r '.|@csv' <<< '["a",1]'; echo '{"a":"x","b":[1]}' > j; jq -j '.a, .b, "\\n"' j; jq --indent 1 -c . j; jq --indent 4 .b j; jq -c keys <<< '{"b":1,"B":2,"a":3}'; grep -o 'x*' j`,
     '{"c":3}\n"a",1\nx[1]\n{"a":"x","b":[1]}\n[\n    1\n]\n["B","a","b"]\nx\n',
   ],
+  [
+    "bytes that are printed, and lines that are repeated",
+    String.raw`printf 'AB\n\377' | od -t x1; printf AB | od -An -c; printf '\0%.0s' $(seq 40) | od -A d -tx1; yes | head -n 2; yes no | head -c 4; paste -sd '\n' <<< 'a'; shuf -i 1-1000000000 -n 2 | wc -l`,
+    `0000000 41 42 0a ff\n0000004\n   A   B\n0000000${" 00".repeat(16)}\n*\n0000032${" 00".repeat(8)}\n0000040\ny\ny\nno\nna\n2\n`,
+  ],
+  [
+    "copies that spare what is there",
+    "mkdir a b; echo 1 > a/f; echo 2 > b/f; cp -rn a/. b; cat b/f; cp f no/x; mv a/f no/; cat a/f; mv -T a/f b; cd a; rm -rf .; ls; ln -s . l; cp -rL . ../c; echo $?",
+    "2\n1\nf\n1\n",
+  ],
+  [
+    "bytes that are no text",
+    String.raw`printf '\xffa\n' > f; sed -i s/a/b/ f || echo no; cut -c1 f | od -An -tx1; shuf f | od -An -tx1; echo é | xargs | cut -c1`,
+    "no\n ff 0a\n ff 61 0a\né\n",
+  ],
+  [
+    "filters of jq, and values that look like them",
+    `jq -c to_entries <<< '[5]'; jq -nc --arg x 'del(.a, .b)' '[$x, "walk(1)"]'; echo '.a|@csv' > p; jq -rf p <<< '{"a":[1,"b"]}'`,
+    '[{"key":0,"value":5}]\n["del(.a, .b)","walk(1)"]\n1,"b"\n',
+  ],
+  [
+    "options with several values, and names of variables in variables",
+    `diff -u -L one -L two <(echo a) <(echo b) | head -n 2; mkdir p q; touch p/a p/b p/c; diff -r -x a -x b p q; env -i echo e; v=x; x=1; echo "\${!v}"; printf '2\\n1\\n' | sort -m; echo 'a$&b' | xargs -I% echo %`,
+    "--- one\n+++ two\nOnly in p: c\ne\n1\n1\n2\na$&b\n",
+  ],
 ];
 
 test.each(scripts)("TB-29: scripts use %s", async (_, script, stdout) => {
@@ -106,4 +131,16 @@ test("TB-28: printf and echo write bytes", async () => {
   expect(
     await bytes(String.raw`echo -ne '\xff\0101'; printf '%b' '\0377' > f; cat f; printf '\xc3\xa9' | wc -m`),
   ).toEqual([255, 65, 255, 49, 10]);
+});
+
+test("TB-29: what programs cannot do is refused", async () => {
+  const refused = async (script: string) => (await open().run(script)).stderr;
+  expect(await refused("find . -execdir echo {}")).toBe("find: missing argument to '-execdir'\n");
+  expect(await refused("shuf -i 1-1000000000")).toMatch(/^shuf: more than 100000 lines/);
+  expect(await refused("truncate -s 100G f")).toMatch(/File too large\n$/);
+  expect(await refused("ls -I x; diff -B a b; head -n")).toBe(
+    "ls: invalid option -- 'I'\ndiff: invalid option -- 'B'\nhead: option requires an argument -- 'n'\n",
+  );
+  expect(await refused(`echo "it's" | xargs`)).toMatch(/^xargs: unmatched quote/);
+  expect(await refused(`awk "$(printf 'print %.0s' $(seq 20000))" < /dev/null`)).toMatch(/more than 64 KiB/);
 });

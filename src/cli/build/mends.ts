@@ -2,9 +2,9 @@ import { childrenOf, isNode, nameOf, nodesIn } from "../syntax.ts";
 import type { Node, SyntaxIndex } from "../syntax.ts";
 
 /**
- * Writes into the code of the embedded shell what scripts cannot be mended by from outside, since it happens while they
- * run: where `set -e` is suspended, how `$(…)` in arithmetic is run, what is said of a program that is not there, and that
- * each script, wherever it comes from, goes through `src/sandbox/worker/shell/language/mend-script.ts` once it has been parsed.
+ * Inserts mends into the code of the embedded shell that scripts cannot contain, since they act while scripts run: where
+ * `set -e` is suspended, how `$(…)` in arithmetic runs, and which error an absent program gives. Every parsed script
+ * also goes through `src/sandbox/worker/shell/language/mend-script.ts`.
  */
 
 interface Insertion {
@@ -12,7 +12,7 @@ interface Insertion {
   readonly text: string;
 }
 
-/** What the code of a module has to import for the mends in it. */
+/** Imports that the mends need. */
 export const mendImports: Readonly<Record<string, string>> = {
   $mend: "src/sandbox/worker/shell/language/mend-script.ts#mendScript",
   $order: "src/sandbox/worker/shell/language/text-order.ts#orderText",
@@ -29,11 +29,11 @@ const codeOf = (code: string, node: Node | undefined): string =>
 
 const argumentsOf = (call: Node): Node[] => nodesIn(call["arguments"]);
 
-/** Calls of a method: `….name(…)`. */
+/** Returns the calls of a method: `….name(…)`. */
 const callsOf = ({ calls }: SyntaxIndex, name: string): Node[] =>
   calls.filter((call) => isNode(call["callee"]) && nameOf(call["callee"]["property"]) === name);
 
-/** All nodes of a type at or below a node. */
+/** Returns all nodes of a type at or below a node. */
 const allOf = (node: Node, type: string): Node[] => [
   ...(node.type === type ? [node] : []),
   ...childrenOf(node).flatMap((child) => allOf(child, type)),
@@ -46,7 +46,7 @@ const only = (found: readonly Node[], what: string): Node => {
   return node;
 };
 
-/** The method of a name, which one class alone has, and that class. */
+/** Returns the method of a name that only one class has, and that class. */
 const methodOf = (
   { classes }: SyntaxIndex,
   name: string,
@@ -63,7 +63,7 @@ const methodOf = (
   return { owner: owners[0]?.owner ?? method, method };
 };
 
-/** The name that a class has in its module: of the variable that it is stored in, or its own. */
+/** Returns the name of a class in its module: of its variable, or its own. */
 const nameOfClass = (code: string, node: Node): string =>
   /([\w$]+)\s*=\s*$/.exec(code.slice(0, node.start).slice(-80))?.[1] ?? nameOf(node["id"]);
 
@@ -76,7 +76,7 @@ const spareLists = (code: string, found: SyntaxIndex): Insertion[] => {
   );
   const [statement] = nodesIn((method["value"] as Node)["params"]);
   const [pipeline] = argumentsOf(call);
-  const [list, one] = [statement, pipeline].map((node) => node && code.slice(node.start, node.end));
+  const [list, one] = [codeOf(code, statement), codeOf(code, pipeline)];
   const state = "$context.state";
   return around(
     call,
@@ -96,51 +96,45 @@ const keepArithmetic = (code: string, found: SyntaxIndex, parser: string): Inser
     const callee = call["callee"] as Node;
     const context = callee["object"] as Node;
     const [script] = argumentsOf(call) as [Node];
-    const body = `new ${parser}().parse(${code.slice(script.start, script.end)}).statements`;
+    const body = `new ${parser}().parse(${codeOf(code, script)}).statements`;
     const subshell = `{type:"Subshell",body:${body},redirections:[]}`;
     return {
       at: call.start,
-      text: `${code.slice(context.start, context.end)}.executeCommand(${subshell},"")??`,
+      text: `${codeOf(code, context)}.executeCommand(${subshell},"")??`,
     };
   });
 };
 
+/** Replaces the error for an absent program by one with advice. */
 const sayAbsent = (code: string, program: Node): Insertion[] => {
   const choices = allOf(program, "ConditionalExpression").filter((choice) =>
-    code
-      .slice((choice["consequent"] as Node).start, (choice["consequent"] as Node).end)
-      .includes("command not available in browser environments"),
+    codeOf(code, choice["consequent"] as Node).includes("command not available in browser environments"),
   );
   const choice = only(choices, "says that a program is not there");
-  const [name] = argumentsOf(choice["test"] as Node);
-  const failure = (choice["consequent"] as Node)["callee"];
-  const [text, make] = [name, failure].map((node) =>
-    isNode(node) ? code.slice(node.start, node.end) : "undefined",
-  );
+  const text = codeOf(code, argumentsOf(choice["test"] as Node)[0]);
+  const make = codeOf(code, (choice["consequent"] as Node)["callee"] as Node);
   return [{ at: choice.start, text: `$absent(${text})?${make}($absent(${text}),127):` }];
 };
 
-/** Has a command that only assigns, without any `$(…)` in it, end with 0, not as the command before it did. */
+/** Ends a command that only assigns, without any `$(…)`, with 0 instead of the last status. */
 const endAssignments = (code: string, found: SyntaxIndex): Insertion[] => {
   const { method } = methodOf(found, "executeSimpleCommandInner");
   const [command] = nodesIn((method["value"] as Node)["params"]);
   const statuses = allOf(method, "CallExpression")
     .map((call) => argumentsOf(call)[2])
-    .filter((status) => status !== undefined && nameOf(status["property"]) === "lastExitCode")
-    .filter((status) => status !== undefined);
+    .filter((status) => status !== undefined)
+    .filter((status) => nameOf(status["property"]) === "lastExitCode");
   if (command === undefined || statuses.length === 0)
     throw new Error("the code of the shell ends assignments where that is not expected");
-  const name = code.slice(command.start, command.end);
-  return statuses.map(({ start }) => ({ at: start, text: `${name}.isPlain?0:` }));
+  return statuses.map(({ start }) => ({ at: start, text: `${codeOf(code, command)}.isPlain?0:` }));
 };
 
 /** Runs a file that is called by its path as `bash file` does, without the variables and options of the caller. */
 const runFiles = (code: string, found: SyntaxIndex): Insertion[] => {
   const call = only(
     found.calls.filter((each) => {
-      const [path, , , ...more] = argumentsOf(each);
-      const callee = each["callee"];
-      const isPlain = isNode(callee) && callee.type === "Identifier" && argumentsOf(each).length === 3;
+      const [path, , input, ...more] = argumentsOf(each);
+      const isPlain = (each["callee"] as Node).type === "Identifier" && input !== undefined;
       return isPlain && more.length === 0 && path !== undefined && nameOf(path["property"]) === "path";
     }),
     "runs a script by its path",
@@ -151,11 +145,8 @@ const runFiles = (code: string, found: SyntaxIndex): Insertion[] => {
   const [host, typed] = nodesIn(within?.["params"]);
   if (host === undefined || typed === undefined)
     throw new Error("the code of the shell runs scripts where that is not expected");
-  const [path = "", words = "", input = ""] = argumentsOf(call).map(({ start, end }) =>
-    code.slice(start, end),
-  );
-  const name = code.slice(host.start, host.end);
-  const word = codeOf(code, typed);
+  const [path = "", words = "", input = ""] = argumentsOf(call).map((node) => codeOf(code, node));
+  const [name, word] = [codeOf(code, host), codeOf(code, typed)];
   return [
     {
       at: call.start,
@@ -164,7 +155,7 @@ const runFiles = (code: string, found: SyntaxIndex): Insertion[] => {
   ];
 };
 
-/** Has a pattern that ends with a slash stand for folders alone, each with a slash. */
+/** Expands a pattern that ends with a slash to folders alone, each with a slash. */
 const matchFolders = (found: SyntaxIndex): Insertion[] => {
   const { owner } = methodOf(found, "expandSimple");
   const method = only(
@@ -182,13 +173,13 @@ const matchFolders = (found: SyntaxIndex): Insertion[] => {
   ];
 };
 
-/** Orders texts by their characters' numbers, as the locale of scripts has it, not by a language. */
+/** Orders texts by the numbers of their characters, as the locale C does. */
 const orderTexts = (found: SyntaxIndex): Insertion[] =>
   callsOf(found, "localeCompare")
     .filter((call) => argumentsOf(call).length === 1)
     .flatMap((call) => around((call["callee"] as Node)["object"] as Node, "$order(", ")"));
 
-/** Ends a search behind the end of a text, where an empty match stood, instead of failing there. */
+/** Ends a search after an empty match at the end of a text instead of failing. */
 const endSearches = (code: string, found: SyntaxIndex): Insertion[] => {
   const methods = found.classes
     .flatMap(({ node }) => nodesIn((node["body"] as Node)["body"]))
@@ -207,7 +198,7 @@ const endSearches = (code: string, found: SyntaxIndex): Insertion[] => {
   return [{ at: test.start, text: `${codeOf(code, from)}>${codeOf(code, text)}.length||` }];
 };
 
-/** The texts that mend the shell, and where they are inserted. */
+/** Returns the texts that mend the shell, and where they are inserted. */
 export const findMends = (code: string, program: Node, found: SyntaxIndex): Insertion[] => {
   const { owner } = methodOf(found, "parseScript");
   const parses = callsOf(found, "parseScript");

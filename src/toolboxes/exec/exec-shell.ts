@@ -5,7 +5,8 @@ import { commandParameters } from "./parameters.ts";
 
 export const execShell = defineTool({
   name: "exec_shell",
-  description: "Runs a script with sh -c and returns its output and exit code.",
+  description:
+    "Runs a script with sh -c and returns its output and exit code. A command with & may run to its end before the next one: to run something alongside, set background.",
   params: z.strictObject({
     script: z.string().min(1).describe("The script."),
     ...commandParameters,

@@ -1,38 +1,29 @@
-/** What this sandbox has not, and what takes its place; scripts get it as the shell's error. */
-const groups: readonly (readonly [programs: string, instead: string])[] = [
-  [
-    "tar zip unzip gzip gunzip zcat bzip2 bunzip2 xz unxz zstd 7z",
-    "archives are not made or opened by commands here; copy folders with cp -r, and leave packing to the workspace's API",
-  ],
-  [
-    "python python3 node nodejs deno bun ruby perl php lua java go rustc gcc g++ cc clang tsc sqlite3 js-exec",
+/** Programs that this sandbox lacks, and the advice that their error gives. */
+const groups: Readonly<Record<string, string>> = {
+  "tar zip unzip gzip gunzip zcat bzip2 bunzip2 xz unxz zstd 7z":
+    "no command makes or opens archives here; copy folders with cp -r, and leave packing to the workspace's API",
+  "python python3 node nodejs deno bun ruby perl php lua java go rustc gcc g++ cc clang tsc sqlite3 js-exec":
     "no language runs here but the shell; use sh, awk, sed and jq instead",
-  ],
-  [
-    "npm npx pnpm yarn pip pip3 uv cargo make cmake mvn gradle apt apt-get apk dpkg brew",
+  "npm npx pnpm yarn pip pip3 uv cargo make cmake mvn gradle apt apt-get apk dpkg brew":
     "nothing can be installed or built here; write the files, and leave the build to where the project runs",
-  ],
-  ["curl wget ssh scp rsync ping nc telnet", "there is no network here"],
-  ["yq xan", "use awk, sed or (for JSON) jq instead"],
-  [
-    "vim vi nano emacs ed less more",
+  "curl wget ssh scp rsync ping nc telnet": "there is no network here",
+  "yq xan": "use awk, sed or (for JSON) jq instead",
+  "xxd hexdump": "use od -t x1 instead",
+  "vim vi nano emacs ed less more":
     "nobody types here; print with cat or sed -n, change with sed -i or cat > file <<'EOF'",
-  ],
-  [
-    "docker podman kubectl systemctl service crontab sudo su",
+  "docker podman kubectl systemctl service crontab sudo su":
     "there is one user and no system to administer here",
-  ],
-];
+};
 
 const insteadOf = new Map(
-  groups.flatMap(([names, instead]) => names.split(" ").map((name) => [name, instead])),
+  Object.entries(groups).flatMap(([names, instead]) => names.split(" ").map((name) => [name, instead])),
 );
 
-/** Programs that a script may look for and must not find. */
+/** Names of programs that scripts must not find. */
 export const absentPrograms: ReadonlySet<string> = new Set(insteadOf.keys());
 
 /**
- * Returns the error for a program that is not there; null if there is nothing to say but that. The shell itself calls it.
+ * Returns the error for an absent program; null if there is no advice. The shell itself calls it.
  * @public
  */
 export function sayAbsent(path: string): string | null {

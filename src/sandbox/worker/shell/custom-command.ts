@@ -7,6 +7,6 @@ type AnyCommand = NonNullable<Options["customCommands"]>[number];
 /** A command that is added to the shell, or takes the place of one of its own. */
 export type CustomCommand = Extract<AnyCommand, { execute: unknown }>;
 
-export type Context = Parameters<CustomCommand["execute"]>[1];
+export type CommandContext = Parameters<CustomCommand["execute"]>[1];
 
 export type Result = Awaited<ReturnType<CustomCommand["execute"]>>;

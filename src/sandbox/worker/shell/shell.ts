@@ -9,7 +9,7 @@ import { createGitCommand } from "./git.ts";
 import { absentPrograms } from "./absent-programs.ts";
 import { addedNames, mendedCommands } from "./mended-commands.ts";
 import { quoteWord } from "./quote-word.ts";
-import { readShellCall } from "./language/short-options.ts";
+import { readShellArguments } from "./programs/shells.ts";
 import { outputPaths, printAsYouGo } from "./statements.ts";
 
 export type Stream = "stdout" | "stderr";
@@ -84,8 +84,10 @@ class ScratchFiles extends InMemoryFs {
 /** Returns the script of a command: that of `sh -c` runs unchanged, so that its statements print as they end. */
 function scriptOf(argv: readonly string[]): string {
   const [program, ...args] = argv;
-  const call = program === "sh" || program === "bash" ? readShellCall(args) : null;
-  if (call !== null && call.at === args.length - 1) return `${call.settings}${args[call.at]}`;
+  if (program === "sh" || program === "bash") {
+    const { settings, hasScript, rest } = readShellArguments(args);
+    if (hasScript && rest.length === 1) return `${settings}${rest[0]}`;
+  }
   return argv.map(quoteWord).join(" ");
 }
 
@@ -118,7 +120,7 @@ export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome>
   const bash = new Bash({
     fs,
     cwd,
-    customCommands: [createGitCommand(disk.database), ...mendedCommands(fs)],
+    customCommands: [createGitCommand(disk.database), ...mendedCommands()],
     env: { PATH: "/usr/bin:/bin", HOME: workspaceRoot, LANG: "C.UTF-8", TZ: "UTC", ...run.env },
     executionLimitProfile: "hardened",
     executionLimits: {

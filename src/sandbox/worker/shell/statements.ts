@@ -1,14 +1,6 @@
 import type { Bash } from "just-bash/browser";
-
-type Script = ReturnType<Bash["transform"]>["ast"];
-
-type Statement = Script["statements"][number];
-
-type Command = Statement["pipelines"][number]["commands"][number];
-
-type SimpleCommand = Extract<Command, { type: "SimpleCommand" }>;
-
-type Redirection = SimpleCommand["redirections"][number];
+import type { Command, Redirection, SimpleCommand, Statement } from "./language/script-syntax.ts";
+import { literal } from "./language/script-syntax.ts";
 
 type ScriptTransform = Parameters<Bash["registerTransformPlugin"]>[0];
 
@@ -19,7 +11,7 @@ const into = (fd: number, path: string): Redirection => ({
   type: "Redirection",
   fd,
   operator: ">>",
-  target: { type: "Word", parts: [{ type: "Literal", value: path }] },
+  target: literal(path),
 });
 
 const outputs: readonly Redirection[] = [into(1, outputPaths.stdout), into(2, outputPaths.stderr)];

@@ -1,9 +1,9 @@
 import type { SimpleCommand, Statement, Word } from "./script-syntax.ts";
 import { assignment, call, either, literal, pipeline, statement, textOf, variable } from "./script-syntax.ts";
 
-/** How `trap … EXIT` works here: the script becomes a part of a longer one, which runs the handler behind it. */
+/** `trap … EXIT`: the script becomes a part of a longer one, which runs the handler after it. */
 
-/** The command that says that a handler will not run; the shell looks for no command of the name `trap`. */
+/** The command that warns of a handler that will not run; the shell never looks for a command `trap`. */
 export const trapName = "set-trap";
 
 const handler = "__exit_handler";
@@ -11,7 +11,7 @@ const status = "__exit_status";
 
 const isExit = (word: Word): boolean => /^(EXIT|0|SIGEXIT)$/.test(textOf(word));
 
-/** Signals that nobody sends here, so that their handlers need not run. */
+/** Returns whether a word names a signal, which nobody sends here, so that its handler need not run. */
 const isSignal = (word: Word): boolean => !/^(ERR|DEBUG|RETURN)$/.test(textOf(word));
 
 /** Writes `trap 'handler' EXIT` as the assignment of a variable. */
@@ -28,7 +28,7 @@ export const setTrap = (command: SimpleCommand): void => {
   }
 };
 
-/** Whether statements set the handler of the shell that runs them. */
+/** Returns whether statements set the exit handler of the shell that runs them. */
 export const setsExitHandler = (node: unknown): boolean => {
   if (typeof node !== "object" || node === null) return false;
   if ("type" in node && (node.type === "Subshell" || node.type === "Script")) return false;
@@ -36,7 +36,7 @@ export const setsExitHandler = (node: unknown): boolean => {
   return Object.values(node).some(setsExitHandler);
 };
 
-/** `${handler-}`, since the script may end before it sets the handler. */
+/** The word `"${handler-}"`, since the script may end before it sets the handler. */
 const handlerText: Word = {
   type: "Word",
   parts: [
@@ -55,8 +55,8 @@ const handlerText: Word = {
 };
 
 /**
- * Runs the handler after statements, however they end. The last command of a pipeline ends itself alone; with `lastpipe`,
- * what it sets stays set.
+ * Runs the handler after statements, however they end: an `exit` in the last command of a pipeline ends that command
+ * alone, and with `lastpipe` its variables stay set.
  */
 export const atExit = (statements: Statement[]): Statement[] => {
   const body = [statement(call("shopt", literal("-u"), literal("lastpipe"))), ...statements];

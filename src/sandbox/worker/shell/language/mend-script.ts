@@ -1,25 +1,24 @@
 import { atExit, setsExitHandler, setTrap } from "./exit-handler.ts";
-import { lastJob, renameJobCommand, startJob } from "./job-statements.ts";
-import type { Script, SimpleCommand, Statement, Word, WordPart } from "./script-syntax.ts";
+import { jobCommands, lastJob, startJob } from "./job-statements.ts";
+import type { ShellScript, SimpleCommand, Statement, Word, WordPart } from "./script-syntax.ts";
 import { call, literal, statement, textOf } from "./script-syntax.ts";
-import { mendOptions } from "./short-options.ts";
 
 /**
- * This file mends scripts once they are parsed, wherever they come from: the call, `sh -c`, a file, `eval`, `$(…)`. What
- * the embedded shell would do otherwise than bash is written as something that it does the same.
+ * This file mends every parsed script: of the call, `sh -c`, a file, `eval` or `$(…)`. Statements that the embedded
+ * shell would run differently from bash are replaced by equal ones that it runs the same.
  */
 
 const isExpansion = ({ type }: WordPart): boolean =>
   type === "ParameterExpansion" || type === "CommandSubstitution";
 
-/** Whether a part may become several words although it is quoted: `"$@"`, `"${list[@]}"`. */
+/** Returns whether a quoted part may become several words: `"$@"`, `"${list[@]}"`. */
 const isList = (part: WordPart): boolean =>
   part.type === "DoubleQuoted" &&
   part.parts.some((inner) => inner.type === "ParameterExpansion" && /^@$|\[@\]$/.test(inner.parameter));
 
 const becomesWords = (word: Word): boolean => word.parts.some((part) => isExpansion(part) || isList(part));
 
-/** A word that is no word: `${none+}`. */
+/** Returns an expansion that becomes no word: `${none+}`. */
 const nothing = (): Word => ({
   type: "Word",
   parts: [
@@ -31,50 +30,46 @@ const nothing = (): Word => ({
   ],
 });
 
-/** Has the command's name split into words: the shell takes the first argument as the name where the name is nothing. */
+/** Splits the name of a command into words: the shell takes the first argument as the name if the name is no word. */
 const splitName = (command: SimpleCommand): void => {
   if (command.name === null || !becomesWords(command.name)) return;
   command.args = [command.name, ...command.args];
   command.name = nothing();
 };
 
-const runsCommands = (node: unknown): boolean => {
+/** Returns whether a field of a node, or of one below it, matches a pattern. */
+const hasField = (node: unknown, field: string, pattern: RegExp): boolean => {
   if (typeof node !== "object" || node === null) return false;
-  if ("type" in node && /^(CommandSubstitution|ArithCommandSubst)$/.test(String(node.type))) return true;
-  return Object.values(node).some(runsCommands);
+  return Object.entries(node).some(([name, value]) =>
+    name === field && typeof value === "string" ? pattern.test(value) : hasField(value, field, pattern),
+  );
 };
 
 const mendCommand = (command: SimpleCommand): void => {
   const name = command.name === null ? "" : textOf(command.name);
   if (name === "trap") setTrap(command);
-  renameJobCommand(command, name);
-  mendOptions(command, name);
+  if (name === "wait") command.name = literal(jobCommands.wait);
   splitName(command);
-  if (command.name === null) command.isPlain = !runsCommands(command.assignments);
+  if (command.name === null)
+    command.isPlain = !hasField(command.assignments, "type", /^(CommandSubstitution|ArithCommandSubst)$/);
 };
 
-/** Whether a statement asks how the one before it ended. */
-const asksStatus = (node: unknown): boolean => {
-  if (typeof node !== "object" || node === null) return false;
-  if ("parameter" in node && node.parameter === "?") return true;
-  return Object.values(node).some(asksStatus);
-};
-
-/** Whether a substitution is `$(< file)`. */
-const readsFile = ({ statements: [first, ...more] }: Script): boolean => {
+/** Returns whether a substitution is `$(< file)`. */
+const readsFile = ({ statements: [first, ...more] }: ShellScript): boolean => {
   const command = first?.pipelines[0]?.commands[0];
   return more.length === 0 && command?.type === "SimpleCommand" && command.name === null;
 };
 
-/** Has the options of a substitution be its own, and ends `set -e` there, as bash does. */
-const endErrexit = (script: Script): void => {
+/** Keeps the options of a substitution within it, and ends `set -e` there, as bash does. */
+const endErrexit = (script: ShellScript): void => {
   if (readsFile(script)) return;
-  const start = asksStatus(script.statements[0]) ? [] : [statement(call("set", literal("+e")))];
+  const readsStatus = hasField(script.statements[0], "parameter", /^\?$/);
+  const start = readsStatus ? [] : [statement(call("set", literal("+e")))];
   const body = [...start, ...script.statements];
   script.statements = [statement({ type: "Subshell", body, redirections: [] })];
 };
 
-/** Has `[!…]` in the patterns of `case` and `[[` be what it is where files are looked for. */
+/** Writes `[!…]` in the patterns of `case` and `[[` as `[^…]`, which the shell knows there. */
 const negatePatterns = (node: unknown): void => {
   if (typeof node !== "object" || node === null) return;
   if ("type" in node && node.type === "Glob" && "pattern" in node) {
@@ -84,21 +79,15 @@ const negatePatterns = (node: unknown): void => {
   for (const value of Object.values(node)) negatePatterns(value);
 };
 
-/** Whether a value that stands in for another one may be a list. */
-const givesList = (node: unknown): boolean => {
-  if (typeof node !== "object" || node === null) return false;
-  return ("parameter" in node && /@/.test(String(node.parameter))) || Object.values(node).some(givesList);
-};
-
-/** Has `"${name-value}"` be no error after `set -u`: the shell looks for the name first if nothing stands beside it. */
+/** Allows `"${name-value}"` after `set -u`: the shell fails for an unset name only if the expansion stands alone. */
 const allowUnset = ({ parts }: Extract<WordPart, { type: "DoubleQuoted" }>): void => {
   const [part, ...more] = parts;
-  if (more.length > 0 || part?.type !== "ParameterExpansion" || givesList(part)) return;
+  if (more.length > 0 || part?.type !== "ParameterExpansion" || hasField(part, "parameter", /@/)) return;
   if (/^(AssignDefault|DefaultValue|UseAlternative)$/.test(part.operation?.type ?? ""))
     parts.push(...literal("").parts);
 };
 
-/** Has an expansion in arithmetic that is more than a name expanded as in a word. */
+/** Expands an expansion in arithmetic as in a word, unless it is a name alone. */
 const expandAsWord = (node: { type: string; content: string }): void => {
   if (/^[#!]?\w+(\[[@*\w]+\])?$/.test(node.content)) return;
   const { content } = node;
@@ -140,7 +129,7 @@ const mendNode = (node: Node): void => {
 const withHandler = (statements: Statement[]): Statement[] =>
   setsExitHandler(statements) ? atExit(statements) : statements;
 
-/** Mends what is below a node, then the node; the scripts of substitutions have been parsed and mended before. */
+/** Mends the nodes below a node, then the node; the scripts of substitutions are mended already. */
 const visit = (node: object): void => {
   if (isNode(node) && node.type === "Script") return;
   for (const [field, value] of Object.entries(node)) {
@@ -153,7 +142,7 @@ const visit = (node: object): void => {
 
 const isBody = (field: string): boolean => /^(body|elseBody|condition)$/.test(field);
 
-/** Has statements with `&` run one after another. */
+/** Replaces statements with `&` by jobs, which run one after another. */
 const startJobs = (statements: Statement[]): void => {
   for (const [at, each] of statements.entries()) if (each.background) statements[at] = startJob(each);
 };
@@ -162,7 +151,7 @@ const startJobs = (statements: Statement[]): void => {
  * Mends a script that has been parsed. The shell itself calls it.
  * @public
  */
-export const mendScript = (script: Script): Script => {
+export const mendScript = (script: ShellScript): ShellScript => {
   visit(script.statements);
   startJobs(script.statements);
   script.statements = withHandler(script.statements);

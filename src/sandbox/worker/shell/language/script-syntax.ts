@@ -2,19 +2,19 @@ import type { Bash } from "just-bash/browser";
 
 /** The syntax of scripts as the embedded shell parses them, and the few nodes that mends add. */
 
-export type Script = ReturnType<Bash["transform"]>["ast"];
+export type ShellScript = ReturnType<Bash["transform"]>["ast"];
 
-export type Statement = Script["statements"][number];
+export type Statement = ShellScript["statements"][number];
 
 export type Pipeline = Statement["pipelines"][number] & {
-  /** Whether `set -e` holds in it wherever it stands in a list. */
+  /** Whether `set -e` holds in the pipeline wherever it stands in a list. */
   isSelfContained?: boolean;
 };
 
 export type Command = Pipeline["commands"][number];
 
 export type SimpleCommand = Extract<Command, { type: "SimpleCommand" }> & {
-  /** Whether it only assigns, without running anything. */
+  /** Whether the command only assigns, without running anything. */
   isPlain?: boolean;
 };
 
@@ -26,13 +26,13 @@ export type Redirection = SimpleCommand["redirections"][number];
 
 export const literal = (value: string): Word => ({ type: "Word", parts: [{ type: "Literal", value }] });
 
-/** The value of a variable: `"$name"`. */
+/** Returns the word `"$name"`. */
 export const variable = (parameter: string): Word => ({
   type: "Word",
   parts: [{ type: "DoubleQuoted", parts: [{ type: "ParameterExpansion", parameter, operation: null }] }],
 });
 
-/** The text of a word that is one text, literal or quoted; empty for any other word. */
+/** Returns the text of a word that is one text, literal or quoted; empty for any other word. */
 export const textOf = ({ parts }: Word): string => {
   const [part] = parts;
   if (part?.type === "DoubleQuoted" && parts.length === 1) return textOf({ type: "Word", parts: part.parts });
@@ -69,7 +69,7 @@ export const statement = (...commands: readonly Command[]): Statement => ({
   background: false,
 });
 
-/** The statement `first && second || third`, in whose first part `set -e` holds. */
+/** Returns the statement `first && second || third`, in whose first part `set -e` holds. */
 export const either = (first: Pipeline, second: Command, third: Command): Statement => ({
   type: "Statement",
   pipelines: [{ ...first, isSelfContained: true } as Pipeline, pipeline(second), pipeline(third)],

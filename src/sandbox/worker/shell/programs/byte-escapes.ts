@@ -1,9 +1,9 @@
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
-import { bytes, original, program } from "./program.ts";
+import type { CommandContext, CustomCommand, Result } from "../custom-command.ts";
+import { bytes, bytesOf, original, program } from "./program.ts";
 
-/** Has `printf` and `echo -e` write the bytes that `\xff` and `\377` stand for, where the shell writes characters. */
+/** `printf` and `echo -e`, which write `\xff` and `\377` as bytes, where the shell writes characters. */
 
-/** Characters for private use, which stand for bytes while the shell's own command works with text. */
+/** The first of 256 private characters, which stand for bytes while the shell's own command works with text. */
 const firstMark = 0xf700;
 
 const markOf = (byte: number): string => String.fromCharCode(firstMark + byte);
@@ -17,20 +17,17 @@ const markBytes = (text: string): string =>
     return byte < 128 ? found : markOf(byte);
   });
 
-/** Puts bytes in the place of their marks. */
+/** Replaces marks by their bytes. */
 function unmark({ stdout, ...rest }: Result): Result {
-  const encoder = new TextEncoder();
   const text = stdout.replace(/[^\0-\x7f]/gu, (character) => {
     const code = character.charCodeAt(0) - firstMark;
-    return code >= 0 && code < 256 && character.length === 1
-      ? String.fromCharCode(code)
-      : String.fromCharCode(...encoder.encode(character));
+    return code >= 0 && code < 256 && character.length === 1 ? String.fromCharCode(code) : bytesOf(character);
   });
   return { ...rest, ...bytes(text, rest.stderr, rest.exitCode) };
 }
 
-/** Writes words, of which so many may have escapes in them. */
-const write = async (args: readonly string[], context: Context, last = Infinity): Promise<Result> => {
+/** Writes words, of which the first `last` may have escapes in them. */
+const write = async (args: readonly string[], context: CommandContext, last = Infinity): Promise<Result> => {
   const marked = args.map((arg, at) => (at < last ? markBytes(arg) : arg));
   const isSame = marked.every((arg, at) => arg === args[at]);
   return isSame ? original(context, args) : unmark(await original(context, marked));

@@ -1,8 +1,8 @@
-import type { Context, CustomCommand } from "../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import { statOf } from "./file-facts.ts";
 import { Failure, original, program, readOptions } from "./program.ts";
 
-/** `date -d` and `touch -d` with dates as people say them: `2024-01-31 +1 day`, `3 days ago`, `next monday`. */
+/** `date -d` and `touch -d` with relative dates: `2024-01-31 +1 day`, `3 days ago`, `next monday`. */
 
 const seconds: Readonly<Record<string, number>> = {
   sec: 1,
@@ -51,7 +51,7 @@ function shifted(time: number, { count, unit }: Shift): number {
 
 const midnight = (time: number): number => Math.floor(time / 86_400_000) * 86_400_000;
 
-/** Returns a day by its name, alone or after `next` or `last`; null if it is none. */
+/** Returns the time of a day by its name, alone or after `next` or `last`; null if the text is no such name. */
 function dayByName(text: string, now: number): number | null {
   const away = { today: 0, now: 0, "": 0, yesterday: -1, tomorrow: 1 }[text];
   if (away !== undefined) return now + away * 86_400_000;
@@ -63,7 +63,7 @@ function dayByName(text: string, now: number): number | null {
   return midnight(now) + days * 86_400_000;
 }
 
-/** Returns the time that a text without shifts means; NaN if it is none. */
+/** Returns the time that a text without shifts means; NaN if it means no time. */
 function timeOf(text: string, now: number): number {
   const unix = /^@(-?\d+(?:\.\d+)?)$/.exec(text)?.[1];
   if (unix !== undefined) return Number(unix) * 1000;
@@ -93,26 +93,37 @@ const isoFormats: Readonly<Record<string, string>> = {
   seconds: "+%Y-%m-%dT%H:%M:%S+00:00",
 };
 
+/** Returns the milliseconds that `-d` or the file of `-r` means; null if there is neither. */
+async function givenTime(
+  context: CommandContext,
+  text: string | undefined,
+  path: string | undefined,
+): Promise<number | null> {
+  if (path !== undefined)
+    return (await statOf(context, path, "failed to get attributes of", true)).mtime.getTime();
+  if (text === undefined) return null;
+  const time = text.length > 200 ? NaN : readDate(text, Date.now());
+  if (Number.isNaN(time)) throw new Failure(`invalid date '${text}'`);
+  return time;
+}
+
+const dateNames = {
+  flags: "uR",
+  valued: "dr",
+  long: "date:d reference:r utc:u universal:u rfc-email:R rfc-2822:R",
+};
+
 const date = program("date", async (args, context) => {
-  const iso = args.find((arg) => /^(-u?I|--iso-8601)/.test(arg));
-  const format = iso === undefined ? undefined : isoFormats[iso.replace(/^(-u?I|--iso-8601=?)/, "")];
-  const plain = args.filter((arg) => arg !== iso);
-  const names = {
-    flags: "uR",
-    valued: "dr",
-    long: { date: "d", reference: "r", utc: "u", universal: "u", "rfc-email": "R", "rfc-2822": "R" },
-  };
-  const { value, operands, words } = readOptions(plain, names);
-  const [text, path] = [value("d"), value("r")];
+  const isIso = (arg: string): boolean => /^(-u?I|--iso-8601)/.test(arg);
+  const iso = args.find(isIso)?.replace(/^(-u?I|--iso-8601=?)/, "");
+  const format = iso === undefined ? undefined : isoFormats[iso];
+  if (iso !== undefined && format === undefined) throw new Failure(`invalid argument '${iso}' for '-I'`);
+  const options = args.filter((arg) => !isIso(arg));
+  const { value, operands, words } = readOptions(options, dateNames);
   const kept = words.filter((word) => word === "-u" || word === "-R");
   const shown = [...kept, ...(format === undefined ? operands : [format])];
-  if (text === undefined && path === undefined) return original(context, shown);
-  const time =
-    path === undefined
-      ? readDate(text ?? "", Date.now())
-      : (await statOf(context, path, "", true)).mtime.getTime();
-  if (Number.isNaN(time)) throw new Failure(`invalid date '${text ?? ""}'`);
-  return original(context, ["-d", `@${Math.floor(time / 1000)}`, ...shown]);
+  const time = await givenTime(context, value("d"), value("r"));
+  return original(context, time === null ? shown : ["-d", `@${Math.floor(time / 1000)}`, ...shown]);
 });
 
 /** Writes `-t 202401020304.05` as a date. */
@@ -123,23 +134,19 @@ const stampDate = (stamp: string): string =>
       `${year}-${month}-${day} ${hour}:${minute}:${second}`,
   );
 
-const touch = program("touch", async (args, context: Context) => {
-  const names = {
-    flags: "acmhf",
-    valued: "drt",
-    long: { date: "d", reference: "r", "no-create": "c", "no-dereference": "h", time: "" },
-  };
-  const { value, operands, has } = readOptions(args, names);
-  const text = value("d") ?? (has("t") ? stampDate(value("t") ?? "") : undefined);
-  const path = value("r");
-  const files = [...(has("c") ? ["-c"] : []), "--", ...operands];
-  if (text === undefined && path === undefined) return original(context, files);
-  const time =
-    path === undefined
-      ? readDate(text ?? "", Date.now())
-      : (await statOf(context, path, "", true)).mtime.getTime();
-  if (Number.isNaN(time)) throw new Failure(`invalid date format '${text ?? ""}'`);
-  return original(context, ["-d", new Date(time).toISOString(), ...files]);
+const touchNames = {
+  flags: "acmhf",
+  valued: "drt",
+  long: "date:d reference:r no-create:c no-dereference:h",
+};
+
+const touch = program("touch", async (args, context) => {
+  const { value, operands, has } = readOptions(args, touchNames);
+  const stamp = value("t");
+  const text = value("d") ?? (stamp === undefined ? undefined : stampDate(stamp));
+  const time = await givenTime(context, text, value("r"));
+  const day = time === null ? [] : ["-d", new Date(time).toISOString()];
+  return original(context, [...day, ...(has("c") ? ["-c"] : []), "--", ...operands]);
 });
 
 export const dates: readonly CustomCommand[] = [date, touch];

@@ -1,28 +1,13 @@
 import { compareLines, type Edit, unifiedDiff } from "../../files/unified-diff.ts";
-import type { Context, CustomCommand } from "../custom-command.ts";
-import { statOf } from "./file-facts.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
+import { isFolder, statOf } from "./file-facts.ts";
+import { nameOf } from "./links.ts";
 import { bytes, Failure, linesOf, type Options, program, readInput, readOptions } from "./program.ts";
 
 const names = {
-  flags: "urqNwbBiaysEt",
-  valued: "UxLI",
-  long: {
-    unified: "u",
-    recursive: "r",
-    brief: "q",
-    "new-file": "N",
-    "ignore-all-space": "w",
-    "ignore-space-change": "b",
-    "ignore-blank-lines": "B",
-    "ignore-case": "i",
-    "report-identical-files": "s",
-    label: "L",
-    exclude: "x",
-    color: "",
-    text: "",
-    normal: "",
-    "strip-trailing-cr": "E",
-  },
+  flags: "urqNwbiasEt",
+  valued: "UxL",
+  long: "unified:u recursive:r brief:q new-file:N ignore-all-space:w ignore-space-change:b ignore-case:i report-identical-files:s label:L exclude:x color: text: normal: strip-trailing-cr:E",
 };
 
 const range = (start: number, count: number): string =>
@@ -33,7 +18,7 @@ const marked = (mark: string, lines: readonly Edit[]): string =>
     .map(({ line }) => `${mark} ${line}${line.endsWith("\n") ? "" : "\n\\ No newline at end of file\n"}`)
     .join("");
 
-/** Returns what is changed as `diff` without options shows it: `2c2`, `< old`, `---`, `> new`. */
+/** Returns changes as `diff` without options shows it: `2c2`, `< old`, `---`, `> new`. */
 function normalDiff(edits: readonly Edit[]): string {
   let old = 0;
   let now = 0;
@@ -55,73 +40,73 @@ function normalDiff(edits: readonly Edit[]): string {
   return text;
 }
 
-/** Returns a text without what is not to be compared. */
+/** Returns a text without the parts that are not compared. */
 function compared(text: string, { has }: Options): string {
   let shown = text;
   if (has("E")) shown = shown.replaceAll("\r\n", "\n");
   if (has("i")) shown = shown.toLowerCase();
   if (has("w")) shown = shown.replace(/[ \t\r]+/g, "");
-  if (has("b")) shown = shown.replace(/[ \t\r]+(?=\n|$)/g, "").replace(/[ \t]+/g, " ");
-  return has("B") ? shown.replace(/^\n/gm, "") : shown;
+  return has("b") ? shown.replace(/[ \t\r]+/g, " ").replace(/ $/gm, "") : shown;
 }
 
-const stamp = async (context: Context, path: string): Promise<string> => {
+const stamp = async (context: CommandContext, path: string): Promise<string> => {
   const found = await statOf(context, path, "", true).catch(() => null);
   const time = found?.mtime ?? new Date();
   return `${path}\t${time.toISOString().replace("T", " ").replace("Z", "")}000000 +0000`;
 };
 
-/** What two files differ in, as it is printed; empty if in nothing. */
-async function compareFiles(context: Context, a: string, b: string, options: Options): Promise<string> {
-  const { has, value } = options;
+/** Returns the differences of two files as they are printed; empty if there are none. */
+async function compareFiles(
+  context: CommandContext,
+  a: string,
+  b: string,
+  options: Options,
+): Promise<string> {
+  const { has, values } = options;
   const [before, after] = [await readIfAny(context, a, options), await readIfAny(context, b, options)];
   const isSame = compared(before, options) === compared(after, options);
   if (isSame) return has("s") ? `Files ${a} and ${b} are identical\n` : "";
   if (has("q")) return `Files ${a} and ${b} differ\n`;
   if (before.includes("\0") || after.includes("\0")) return `Binary files ${a} and ${b} differ\n`;
-  if (has("u") || has("U"))
-    return unifiedDiff(
-      value("L") ?? (await stamp(context, a)),
-      value("L") ?? (await stamp(context, b)),
-      before,
-      after,
-    );
+  if (has("u") || has("U")) {
+    const [left = await stamp(context, a), right = await stamp(context, b)] = values("L");
+    return unifiedDiff(left, right, before, after);
+  }
   const [old, now] = [before, after].map((text) =>
     linesOf(has("w") || has("b") || has("i") ? compared(text, options) : text),
   );
   return normalDiff(compareLines(old ?? [], now ?? []));
 }
 
-const readIfAny = (context: Context, path: string, { has }: Options): Promise<string> =>
+const readIfAny = (context: CommandContext, path: string, { has }: Options): Promise<string> =>
   readInput(path, context).catch((error: unknown) => {
     if (has("N")) return "";
     throw error instanceof Failure ? new Failure(error.message, 2) : error;
   });
 
-const isFolder = ({ fs, cwd }: Context, path: string): Promise<boolean> =>
-  fs.stat(fs.resolvePath(cwd, path)).then(
-    (found) => found.isDirectory,
-    () => false,
-  );
-
-/** Compares what has one name in two folders. */
-async function comparePair(context: Context, a: string, b: string, options: Options): Promise<string> {
+/** Compares the entries of one name in two folders. */
+async function comparePair(context: CommandContext, a: string, b: string, options: Options): Promise<string> {
   if ((await isFolder(context, a)) && (await isFolder(context, b)))
     return options.has("r")
       ? compareFolders(context, a, b, options)
       : `Common subdirectories: ${a} and ${b}\n`;
   const found = await compareFiles(context, a, b, options);
-  const isTold = options.has("q") || found === "" || found.startsWith("Binary");
-  return isTold ? found : `diff ${options.words.join(" ")} ${a} ${b}\n${found}`;
+  const isWhole = options.has("q") || found === "" || found.startsWith("Binary");
+  return isWhole ? found : `diff ${options.words.join(" ")} ${a} ${b}\n${found}`;
 }
 
-async function compareFolders(context: Context, a: string, b: string, options: Options): Promise<string> {
+async function compareFolders(
+  context: CommandContext,
+  a: string,
+  b: string,
+  options: Options,
+): Promise<string> {
   const { fs, cwd } = context;
   const left = await fs.readdir(fs.resolvePath(cwd, a));
   const right = await fs.readdir(fs.resolvePath(cwd, b));
   let text = "";
   for (const name of [...new Set([...left, ...right])].sort()) {
-    if (options.value("x") === name) continue;
+    if (options.values("x").includes(name)) continue;
     const isAlone = !(left.includes(name) && right.includes(name)) && !options.has("N");
     text += isAlone
       ? `Only in ${left.includes(name) ? a : b}: ${name}\n`
@@ -133,21 +118,26 @@ async function compareFolders(context: Context, a: string, b: string, options: O
 /** Compares two files or folders. */
 export const diff: CustomCommand = program("diff", async (args, context) => {
   const options = readOptions(args, names);
-  if (options.has("y")) throw new Failure("-y is not supported here; use diff -u", 2);
+  if (options.values("x").some((name) => /[*?[]/.test(name)))
+    throw new Failure("-x takes names here, not patterns", 2);
   const [a, b] = options.operands;
   if (a === undefined || b === undefined) throw new Failure("missing operand", 2);
   const [isLeft, isRight] = [await isFolder(context, a), await isFolder(context, b)];
-  const name = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
   const text =
     isLeft && isRight
       ? await compareFolders(context, a.replace(/\/$/, ""), b.replace(/\/$/, ""), options)
-      : await compareFiles(context, isLeft ? `${a}/${name(b)}` : a, isRight ? `${b}/${name(a)}` : b, options);
+      : await compareFiles(
+          context,
+          isLeft ? `${a}/${nameOf(b)}` : a,
+          isRight ? `${b}/${nameOf(a)}` : b,
+          options,
+        );
   return bytes(text, "", text === "" || (options.has("s") && text.endsWith("are identical\n")) ? 0 : 1);
 });
 
 /** Compares two files byte by byte. */
 export const cmp: CustomCommand = program("cmp", async (args, context) => {
-  const { has, operands } = readOptions(args, { flags: "sl", long: { silent: "s", quiet: "s" } });
+  const { has, operands } = readOptions(args, { flags: "sl", long: "silent:s quiet:s" });
   const [a = "-", b = "-"] = operands;
   const [before, after] = [await readInput(a, context), await readInput(b, context)];
   if (before === after) return bytes("");

@@ -1,11 +1,11 @@
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
-import { bytes, Failure, linesOf, program, readInput, readOptions } from "./program.ts";
+import type { CustomCommand } from "../custom-command.ts";
+import { Failure, forEach, linesOf, program, readInput, readOptions } from "./program.ts";
 
 /** `head` and `tail`. */
 
 interface Piece {
   readonly isBytes: boolean;
-  /** How many are meant, with the sign that says from where they are counted. */
+  /** Number of lines or bytes, with the sign that decides from where they are counted. */
   readonly count: number;
   readonly sign: string;
 }
@@ -13,18 +13,10 @@ interface Piece {
 const names = {
   flags: "qvfzF",
   valued: "ncs",
-  long: { lines: "n", bytes: "c", quiet: "q", silent: "q", verbose: "v", follow: "f", retry: "" },
+  long: "lines:n bytes:c quiet:q silent:q verbose:v follow:f retry:",
 };
 
-const units: Readonly<Record<string, number>> = {
-  "": 1,
-  b: 512,
-  k: 1024,
-  K: 1024,
-  kB: 1000,
-  M: 1 << 20,
-  MB: 1e6,
-};
+const units: Readonly<Record<string, number>> = { "": 1, b: 512, k: 1024, K: 1024, kB: 1000, M: 1 << 20 };
 
 function readPiece(what: string | undefined, isBytes: boolean): Piece {
   const [, sign = "", count = "", unit = ""] = /^([+-]?)(\d+)([a-zA-Z]*)$/.exec(what ?? "10") ?? [];
@@ -34,18 +26,17 @@ function readPiece(what: string | undefined, isBytes: boolean): Piece {
   return { isBytes, count: Number(count) * factor, sign };
 }
 
-/** Returns where a piece of so many lines or bytes is cut: those before it are of the head. */
-const cutHead = ({ count, sign }: Piece, total: number): readonly [number, number] => [
-  0,
-  sign === "-" ? Math.max(0, total - count) : count,
-];
+/** Returns where a piece of so many lines or bytes begins and ends. */
+type Cut = (piece: Piece, total: number) => readonly [start: number, end: number];
 
-const cutTail = ({ count, sign }: Piece, total: number): readonly [number, number] => [
+const cutHead: Cut = ({ count, sign }, total) => [0, sign === "-" ? Math.max(0, total - count) : count];
+
+const cutTail: Cut = ({ count, sign }, total) => [
   sign === "+" ? Math.max(0, count - 1) : Math.max(0, total - count),
   total,
 ];
 
-const take = (text: string, piece: Piece, cut: typeof cutHead): string => {
+const take = (text: string, piece: Piece, cut: Cut): string => {
   if (piece.isBytes) return text.slice(...cut(piece, text.length));
   const lines = linesOf(text);
   return lines.slice(...cut(piece, lines.length)).join("");
@@ -61,25 +52,19 @@ const spell = (args: readonly string[], name: string): string[] =>
     return old === "" ? [arg] : [letter === "c" ? "-c" : "-n", old];
   });
 
-const createEnd = (name: string, cut: typeof cutHead): CustomCommand =>
-  program(name, async (args, context: Context): Promise<Result> => {
+const createEnd = (name: string, cut: Cut): CustomCommand =>
+  program(name, async (args, context) => {
     const { has, value, operands } = readOptions(spell(args, name), names);
     const piece = readPiece(value("c") ?? value("n"), has("c"));
-    const files = operands.length === 0 ? ["-"] : operands;
-    const isTitled = has("v") || (files.length > 1 && !has("q"));
-    const parts: string[] = [];
-    let stderr = "";
-    for (const path of files) {
-      try {
-        const text = take(await readInput(path, context), piece, cut);
-        const title = `${parts.length === 0 ? "" : "\n"}==> ${path === "-" ? "standard input" : path} <==\n`;
-        parts.push(`${isTitled ? title : ""}${text}`);
-      } catch (error) {
-        if (!(error instanceof Failure)) throw error;
-        stderr += `${name}: cannot open '${path}' for reading: ${error.message.slice(path.length + 2)}\n`;
-      }
-    }
-    return bytes(parts.join(""), stderr, stderr === "" ? 0 : 1);
+    const isTitled = has("v") || (operands.length > 1 && !has("q"));
+    let gap = "";
+    const result = await forEach(name, operands.length === 0 ? ["-"] : operands, async (path) => {
+      const text = take(await readInput(path, context, `cannot open '${path}' for reading`), piece, cut);
+      const title = isTitled ? `${gap}==> ${path === "-" ? "standard input" : path} <==\n` : "";
+      gap = "\n";
+      return title + text;
+    });
+    return { ...result, stdoutKind: "bytes" };
   });
 
 export const ends: readonly CustomCommand[] = [createEnd("head", cutHead), createEnd("tail", cutTail)];

@@ -1,9 +1,9 @@
-import type { Context } from "../custom-command.ts";
-import { Failure, reasonOf } from "./program.ts";
+import type { CommandContext } from "../custom-command.ts";
+import { failWith } from "./program.ts";
 
-/** What `ls`, `stat` and others say of a file. */
+/** Facts that `ls`, `stat` and others print about a file. */
 
-export type Stat = Awaited<ReturnType<Context["fs"]["stat"]>>;
+export type Stat = Awaited<ReturnType<CommandContext["fs"]["stat"]>>;
 
 export const owner = "user";
 
@@ -37,9 +37,18 @@ export function humanSize(size: number): string {
   return `${value < 10 ? rounded.toFixed(1) : rounded}${"KMGTP".charAt(unit)}`;
 }
 
-export const statOf = (context: Context, path: string, what: string, follow = false): Promise<Stat> => {
+export const statOf = (
+  context: CommandContext,
+  path: string,
+  what: string,
+  follow = false,
+): Promise<Stat> => {
   const place = context.fs.resolvePath(context.cwd, path);
-  return (follow ? context.fs.stat(place) : context.fs.lstat(place)).catch((error: unknown) => {
-    throw new Failure(`${what} '${path}': ${reasonOf(error)}`);
-  });
+  return (follow ? context.fs.stat(place) : context.fs.lstat(place)).catch(failWith(`${what} '${path}'`));
 };
+
+export const isFolder = ({ fs, cwd }: CommandContext, path: string): Promise<boolean> =>
+  fs.stat(fs.resolvePath(cwd, path)).then(
+    (found) => found.isDirectory,
+    () => false,
+  );

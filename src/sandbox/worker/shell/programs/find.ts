@@ -1,8 +1,8 @@
 import type { CustomCommand } from "../custom-command.ts";
 import { quoteWord } from "../quote-word.ts";
-import { original, program } from "./program.ts";
+import { Failure, original, program } from "./program.ts";
 
-/** Has `find` know links by their type and run commands where the files are. */
+/** `find`, which knows links by their type and runs commands where the files are. */
 
 const types: Readonly<Record<string, readonly string[]>> = {
   f: ["-type", "f"],
@@ -27,9 +27,11 @@ export const find: CustomCommand = program("find", (args, context) => {
   const call: string[] = [];
   for (let at = 0; at < args.length; at += 1) {
     const word = args[at] ?? "";
-    if (word === "-type" || word === "-xtype") call.push(...typeTest(args[(at += 1)] ?? ""));
-    else if (word === "-execdir" || word === "-ok" || word === "-okdir") {
+    if (/^-(xtype|ok|okdir)$/.test(word)) throw new Failure(`${word} is not supported here`);
+    if (word === "-type") call.push(...typeTest(args[(at += 1)] ?? ""));
+    else if (word === "-execdir") {
       const end = args.findIndex((each, index) => index > at && (each === ";" || each === "+"));
+      if (end < 0) throw new Failure("missing argument to '-execdir'");
       call.push("-exec", "sh", "-c", inFolder(args.slice(at + 1, end)), "sh", "{}", ";");
       at = end;
     } else call.push(word);

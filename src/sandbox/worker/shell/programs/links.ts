@@ -1,23 +1,22 @@
-import type { Context, CustomCommand } from "../custom-command.ts";
-import { Failure, forEach, original, program, readOptions, reasonOf } from "./program.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
+import { isFolder } from "./file-facts.ts";
+import {
+  Failure,
+  failWith,
+  forEach,
+  type Options,
+  original,
+  program,
+  readOptions,
+  reasonOf,
+  succeed,
+} from "./program.ts";
 
-/** `rm` and `mv`, which take links for what they are. */
-
-export const said =
-  (what: string) =>
-  (error: unknown): never => {
-    throw new Failure(`${what}: ${reasonOf(error)}`);
-  };
-
-export const isFolder = ({ fs }: Context, place: string): Promise<boolean> =>
-  fs.stat(place).then(
-    (found) => found.isDirectory,
-    () => false,
-  );
+/** `rm` and `mv`, which never follow a link that they are given. */
 
 const removal = {
   flags: "rRfivdI",
-  long: { recursive: "r", force: "f", verbose: "v", interactive: "i", dir: "d", "preserve-root": "" },
+  long: "recursive:r force:f verbose:v interactive:i dir:d preserve-root:",
 };
 
 const rm = program("rm", (args, context) => {
@@ -27,29 +26,48 @@ const rm = program("rm", (args, context) => {
   return forEach("rm", operands, async (path) => {
     const place = context.fs.resolvePath(context.cwd, path);
     const what = `cannot remove '${path}'`;
+    if (/^\.\.?$/.test(nameOf(path)))
+      throw new Failure(`refusing to remove '.' or '..' directory: skipping '${path}'`);
     const found = await context.fs.lstat(place).catch((error: unknown) => {
       if (has("f") && reasonOf(error) === "No such file or directory") return null;
-      return said(what)(error);
+      return failWith(what)(error);
     });
     if (found === null) return undefined;
     if (found.isDirectory && !isDeep && !has("d")) throw new Failure(`${what}: Is a directory`);
-    await context.fs.rm(place, { recursive: isDeep }).catch(said(what));
+    await context.fs.rm(place, { recursive: isDeep }).catch(failWith(what));
     return has("v") ? `removed ${found.isDirectory ? "directory " : ""}'${path}'\n` : undefined;
   });
 });
 
-/** The last operand, or the value of `-t`, and the others. */
-export function targetOf(
-  operands: readonly string[],
-  folder: string | undefined,
-): { readonly sources: readonly string[]; readonly target: string } {
+interface Target {
+  readonly sources: readonly string[];
+  readonly target: string;
+  /** Whether the target is a folder, into which the sources go. */
+  readonly isInto: boolean;
+}
+
+/** Throws a failure if nothing can be made at a path: a file below no folder, or with the name of a folder. */
+async function checkPlace(target: string, source: string, context: CommandContext): Promise<void> {
+  if (target.endsWith("/") && !(await isFolder(context, source)))
+    throw new Failure(`cannot create regular file '${target}': Not a directory`);
+  if (!(await isFolder(context, `${target.replace(/\/+$/, "")}/..`)))
+    throw new Failure(`cannot create '${target}': No such file or directory`);
+}
+
+/** Returns where `cp` and `mv` put things; throws a failure if that is impossible. */
+export async function targetOf({ has, value, operands }: Options, context: CommandContext): Promise<Target> {
+  const folder = value("t");
   const sources = folder === undefined ? operands.slice(0, -1) : operands;
   const target = folder ?? operands.at(-1);
-  if (sources.length > 0 && target !== undefined) return { sources, target };
-  const [only] = operands;
-  throw new Failure(
-    only === undefined ? "missing file operand" : `missing destination file operand after '${only}'`,
-  );
+  const [first] = operands;
+  if (first === undefined || target === undefined) throw new Failure("missing file operand");
+  if (sources.length === 0) throw new Failure(`missing destination file operand after '${first}'`);
+  const isFound = await isFolder(context, target);
+  const isInto = isFound && !has("T");
+  if (!isInto && (sources.length > 1 || folder !== undefined))
+    throw new Failure(`target '${target}': No such file or directory`);
+  if (!isFound) await checkPlace(target, first, context);
+  return { sources, target, isInto };
 }
 
 export const nameOf = (path: string): string => /([^/]*)\/*$/.exec(path)?.[1] ?? path;
@@ -57,36 +75,27 @@ export const nameOf = (path: string): string => /([^/]*)\/*$/.exec(path)?.[1] ??
 const moving = {
   flags: "finvuT",
   valued: "t",
-  long: {
-    force: "f",
-    interactive: "i",
-    "no-clobber": "n",
-    verbose: "v",
-    update: "u",
-    "target-directory": "t",
-    "no-target-directory": "T",
-  },
+  long: "force:f interactive:i no-clobber:n verbose:v update:u target-directory:t no-target-directory:T",
 };
 
+/** Returns when a file changed; NaN if there is none. */
+const timeOf = async ({ fs, cwd }: CommandContext, path: string): Promise<number> =>
+  (await fs.stat(fs.resolvePath(cwd, path)).catch(() => null))?.mtime.getTime() ?? NaN;
+
 const mv = program("mv", async (args, context) => {
-  const { has, value, words, operands } = readOptions(args, moving);
-  const { sources, target } = targetOf(operands, value("t"));
-  const place = context.fs.resolvePath(context.cwd, target);
-  if (value("t") !== undefined && !(await isFolder(context, place)))
-    throw new Failure(`target '${target}': No such file or directory`);
-  const flags = words.filter((word) => /^-[finv]$/.test(word));
-  const newer = async (path: string): Promise<boolean> => {
-    const [from, to] = [path, (await isFolder(context, place)) ? `${target}/${nameOf(path)}` : target].map(
-      (each) => context.fs.stat(context.fs.resolvePath(context.cwd, each)).catch(() => null),
-    );
-    const [source, there] = [await from, await to];
-    return there == null || source == null || source.mtime > there.mtime;
-  };
+  const options = readOptions(args, moving);
+  const { has, words } = options;
+  const { sources, target, isInto } = await targetOf(options, context);
+  if (!isInto && (await isFolder(context, target)))
+    throw new Failure(`cannot overwrite directory '${target}' with -T here`);
   const chosen: string[] = [];
-  for (const path of sources) if (!has("u") || (await newer(path))) chosen.push(path);
-  return chosen.length === 0
-    ? { stdout: "", stderr: "", exitCode: 0 }
-    : original(context, [...flags, "--", ...chosen, target]);
+  for (const path of sources) {
+    const to = isInto ? `${target}/${nameOf(path)}` : target;
+    const isOlder = (await timeOf(context, path)) <= (await timeOf(context, to));
+    if (!has("u") || !isOlder) chosen.push(path);
+  }
+  if (chosen.length === 0) return succeed();
+  return original(context, [...words.filter((word) => /^-[finv]$/.test(word)), "--", ...chosen, target]);
 });
 
 export const linkPrograms: readonly CustomCommand[] = [rm, mv];

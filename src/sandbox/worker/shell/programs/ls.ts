@@ -1,29 +1,12 @@
-import type { Context, CustomCommand } from "../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import type { Stat } from "./file-facts.ts";
 import { humanSize, modeText, months, owner, statOf, two } from "./file-facts.ts";
-import { forEach, type Options, program, readOptions, succeed } from "./program.ts";
+import { Failure, forEach, type Options, program, readOptions, succeed } from "./program.ts";
 
 const names = {
   flags: "aAlhdRrtSUX1FpingogGvCmxsLHkNqQBc",
-  valued: "Iw",
-  long: {
-    all: "a",
-    "almost-all": "A",
-    "human-readable": "h",
-    directory: "d",
-    recursive: "R",
-    reverse: "r",
-    inode: "i",
-    "group-directories-first": "x",
-    color: "",
-    classify: "F",
-    "full-time": "l",
-    "time-style": "",
-    ignore: "I",
-    sort: "",
-    width: "",
-    size: "s",
-  },
+  valued: "w",
+  long: "all:a almost-all:A human-readable:h directory:d recursive:R reverse:r inode:i group-directories-first:x color: classify:F full-time:l time-style: width:w size:s",
 };
 
 interface Item {
@@ -84,7 +67,7 @@ function linesFor(items: readonly Item[], options: Options): string {
   return has("m") ? `${lines.map((line) => line.trimEnd()).join(", ")}\n` : lines.join("");
 }
 
-async function itemAt(context: Context, path: string, name: string, follow: boolean): Promise<Item> {
+async function itemAt(context: CommandContext, path: string, name: string, follow: boolean): Promise<Item> {
   const found = await statOf(context, path, "cannot access", follow);
   const place = context.fs.resolvePath(context.cwd, path);
   return { name, found, target: found.isSymbolicLink ? await context.fs.readlink(place) : null };
@@ -93,16 +76,9 @@ async function itemAt(context: Context, path: string, name: string, follow: bool
 const blocksOf = (items: readonly Item[]): number =>
   items.reduce((sum, { found }) => sum + (found.isSymbolicLink ? 0 : Math.ceil(found.size / 4096) * 4), 0);
 
-const isShown = (name: string, { has, value }: Options): boolean => {
-  const ignored = value("I")
-    ?.replace(/[.+^${}()|[\]\\]/g, "\\$&")
-    .replaceAll("*", ".*")
-    .replaceAll("?", ".");
-  if (ignored !== undefined && new RegExp(`^${ignored}$`).test(name)) return false;
-  return has("a") || has("A") || !name.startsWith(".");
-};
+const isShown = (name: string, { has }: Options): boolean => has("a") || has("A") || !name.startsWith(".");
 
-async function listFolder(context: Context, path: string, options: Options): Promise<readonly Item[]> {
+async function listFolder(context: CommandContext, path: string, options: Options): Promise<readonly Item[]> {
   const { has } = options;
   const found = await context.fs.readdir(context.fs.resolvePath(context.cwd, path));
   const special = has("a") && !has("A") ? [".", ".."] : [];
@@ -113,7 +89,7 @@ async function listFolder(context: Context, path: string, options: Options): Pro
 }
 
 async function printFolders(
-  context: Context,
+  context: CommandContext,
   folders: readonly string[],
   options: Options,
   isTitled: boolean,
@@ -132,7 +108,7 @@ async function printFolders(
 }
 
 /** Returns an operand as it is listed: a link to a folder as that folder, unless links themselves are shown. */
-async function operandAt(context: Context, path: string, { has }: Options): Promise<Item> {
+async function operandAt(context: CommandContext, path: string, { has }: Options): Promise<Item> {
   const own = await itemAt(context, path, path, has("L"));
   const shows = has("d") || (has("l") && !path.endsWith("/"));
   if (own.target === null || shows) return own;
@@ -143,6 +119,7 @@ async function operandAt(context: Context, path: string, { has }: Options): Prom
 /** Lists files and folders, one per line. */
 export const ls: CustomCommand = program("ls", async (args, context) => {
   const options = readOptions(args, names);
+  if (options.has("L") && options.has("R")) throw new Failure("-L with -R is not supported here", 2);
   const operands = options.operands.length === 0 ? ["."] : options.operands;
   const files: Item[] = [];
   const folders: Item[] = [];

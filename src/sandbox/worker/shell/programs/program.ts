@@ -1,22 +1,26 @@
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
+import { meter } from "../../meter.ts";
+import type { CommandContext, CustomCommand, Result } from "../custom-command.ts";
 
-/** What the programs of this folder share: their options, their input, and how they fail. */
+/** Code that the programs of this folder share: for their options, their input and their failures. */
 
 export interface OptionNames {
   /** Short options without a value. */
-  readonly flags: string;
+  readonly flags?: string;
   /** Short options whose value follows, in the same word or the next one. */
   readonly valued?: string;
-  /** Long options by the short one that they stand for; an empty one is left out. */
-  readonly long?: Readonly<Record<string, string>>;
+  /** Long options, each with the short one that it stands for, or with none if it is left out: `lines:n color:`. */
+  readonly long?: string;
   /** Long options that stay as they are. */
   readonly kept?: readonly string[];
+  /** Whether the first operand ends the options, since a command follows. */
+  readonly isLeading?: boolean;
 }
 
 export interface Options {
   readonly has: (letter: string) => boolean;
-  /** The last value of an option. */
+  /** Returns the last value of an option. */
   readonly value: (letter: string) => string | undefined;
+  readonly values: (letter: string) => readonly string[];
   readonly operands: readonly string[];
   /** The options one by one, without the operands. */
   readonly words: readonly string[];
@@ -32,67 +36,63 @@ export class Failure extends Error {
   }
 }
 
+/** An option with its value: null if it takes none, undefined if the value is the next word. */
+type Found = readonly [letter: string, value: string | null | undefined];
+
 /** Splits `-abc` into `-a -b -c`, and the value of an option from it. */
-function splitShort(
-  word: string,
-  names: OptionNames,
-): readonly (readonly [letter: string, value: string | null])[] {
-  const found: [string, string | null][] = [];
+function splitShort(word: string, { flags = "", valued = "" }: OptionNames): readonly Found[] {
+  const found: Found[] = [];
   for (let at = 1; at < word.length; at += 1) {
     const letter = word.charAt(at);
-    if (names.valued?.includes(letter)) return [...found, [letter, word.slice(at + 1)]];
-    if (!names.flags.includes(letter)) throw new Failure(`invalid option -- '${letter}'`, 2);
+    if (valued.includes(letter)) return [...found, [letter, word.slice(at + 1) || undefined]];
+    if (!flags.includes(letter)) throw new Failure(`invalid option -- '${letter}'`, 2);
     found.push([letter, null]);
   }
   return found;
 }
 
-function splitLong(
-  word: string,
-  names: OptionNames,
-): readonly (readonly [letter: string, value: string | null])[] {
-  const [name = "", ...values] = word.split("=");
-  const letter = names.long?.[name.slice(2)];
-  if (letter === undefined) throw new Failure(`unrecognized option '${word}'`, 2);
-  const isValued = letter !== "" && names.valued?.includes(letter) === true;
-  return letter === "" ? [] : [[letter, isValued ? values.join("=") : null]];
+function splitLong(word: string, { long = "", valued = "" }: OptionNames): readonly Found[] {
+  const [, name = "", value] = /^--([^=]*)(?:=([^]*))?$/.exec(word) ?? [];
+  const letter = long
+    .split(" ")
+    .find((each) => each.startsWith(`${name}:`))
+    ?.slice(name.length + 1);
+  if (letter === undefined || name === "") throw new Failure(`unrecognized option '${word}'`, 2);
+  return letter === "" ? [] : [[letter, valued.includes(letter) ? value : null]];
 }
-
-/** Returns long options by the short ones that they stand for, of a text such as `lines:n color:`. */
-export const longNames = (text: string): Record<string, string> =>
-  Object.fromEntries(
-    text.split(" ").map((each): [string, string] => [each.replace(/:.*/, ""), each.replace(/.*:/, "")]),
-  );
 
 const isKept = (word: string, { kept }: OptionNames): boolean =>
   kept?.includes(/^--([^=]*)/.exec(word)?.[1] ?? "") === true;
 
 /** Reads options wherever they stand before `--`; throws a failure at one that the program does not know. */
 export function readOptions(args: readonly string[], names: OptionNames): Options {
-  const values = new Map<string, string>();
+  const found: (readonly [letter: string, value: string | null])[] = [];
   const operands: string[] = [];
   const words: string[] = [];
-  const read = (word: string, next: string): boolean => {
-    let takesNext = false;
-    for (const [letter, inside] of word.startsWith("--") ? splitLong(word, names) : splitShort(word, names)) {
-      takesNext = inside === "";
-      const value = takesNext ? next : inside;
-      values.set(letter, value ?? "");
-      words.push(`-${letter}`, ...(value === null ? [] : [value]));
-    }
-    return takesNext;
+  let at = 0;
+  const note = ([letter, inside]: Found): void => {
+    const value = inside === undefined ? args[(at += 1)] : inside;
+    if (value === undefined) throw new Failure(`option requires an argument -- '${letter}'`, 2);
+    found.push([letter, value]);
+    words.push(`-${letter}`, ...(value === null ? [] : [value]));
   };
-  for (let at = 0; at < args.length; at += 1) {
+  for (; at < args.length; at += 1) {
     const word = args[at] ?? "";
-    if (word === "--") {
-      operands.push(...args.slice(at + 1));
-      break;
-    }
+    if (word === "--" || (names.isLeading === true && !/^-./.test(word))) break;
     if (!/^-./.test(word)) operands.push(word);
     else if (isKept(word, names)) words.push(word);
-    else if (read(word, args[at + 1] ?? "")) at += 1;
+    else (word.startsWith("--") ? splitLong(word, names) : splitShort(word, names)).forEach(note);
   }
-  return { has: (letter) => values.has(letter), value: (letter) => values.get(letter), operands, words };
+  operands.push(...args.slice(args[at] === "--" ? at + 1 : at));
+  const values = (letter: string): string[] =>
+    found.flatMap(([each, value]) => (each === letter ? [value ?? ""] : []));
+  return {
+    has: (letter) => found.some(([each]) => each === letter),
+    value: (letter) => values(letter).at(-1),
+    values,
+    operands,
+    words,
+  };
 }
 
 export const succeed = (stdout = ""): Result => ({ stdout, stderr: "", exitCode: 0, stdoutKind: "text" });
@@ -116,11 +116,20 @@ export function reasonOf(error: unknown): string {
   return message.replace(/, \w+ '[^]*$/, "");
 }
 
-/** Runs something for each operand, prints what it returns, and says which failed. */
+/** Returns a handler of errors that throws a failure: what could not be done, and why. */
+export const failWith =
+  (what: string) =>
+  (error: unknown): never => {
+    meter.passOn(error);
+    throw new Failure(`${what}: ${reasonOf(error)}`);
+  };
+
+/** Runs something for each operand; prints what it returns and the failures. */
 export async function forEach(
   name: string,
   operands: readonly string[],
   run: (path: string) => Promise<string | undefined>,
+  code = 1,
 ): Promise<Result> {
   let stdout = "";
   let stderr = "";
@@ -132,17 +141,18 @@ export async function forEach(
       stderr += `${name}: ${error.message}\n`;
     }
   }
-  return { stdout, stderr, exitCode: stderr === "" ? 0 : 1 };
+  return { stdout, stderr, exitCode: stderr === "" ? 0 : code };
 }
 
 /** Makes a program, whose failures it prints after its name. */
 export const program = (
   name: string,
-  run: (args: readonly string[], context: Context) => Promise<Result>,
+  run: (args: readonly string[], context: CommandContext) => Promise<Result>,
 ): CustomCommand => ({
   name,
   execute: async (args, context) => {
     try {
+      if (meter.due) await meter.giveWay();
       return await run(args, context);
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
@@ -152,39 +162,81 @@ export const program = (
 });
 
 /** Runs the shell's own command of the name. */
-export const original = (context: Context, args: readonly string[]): Promise<Result> =>
+export const original = (context: CommandContext, args: readonly string[]): Promise<Result> =>
   context.origCommand?.([...args]) ?? Promise.reject(new Failure("not found", 127));
 
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-const bytesFrom = (latin1: string): Uint8Array =>
-  Uint8Array.from(latin1, (character) => character.charCodeAt(0));
-
 /** Returns the text that bytes stand for; bytes that are no text stay one character each. */
 export function textFrom(latin1: string): string {
+  if (!/[\x80-\xff]/.test(meter.make(latin1))) return latin1;
+  const found = new Uint8Array(latin1.length);
+  for (let at = 0; at < latin1.length; at += 1) found[at] = latin1.charCodeAt(at);
   try {
-    return decoder.decode(bytesFrom(latin1));
+    return decoder.decode(found);
   } catch {
     return latin1;
   }
 }
 
+/** Returns whether bytes are no UTF-8. */
+export const isBinary = (latin1: string): boolean =>
+  /[\x80-\xff]/.test(latin1) && textFrom(latin1) === latin1;
+
+/** Returns the bytes of a text, one per character. */
+export const bytesOf = (text: string): string =>
+  meter
+    .make(text)
+    .replace(/[^\0-\x7f]{1,4096}/gu, (part) => String.fromCharCode(...new TextEncoder().encode(part)));
+
+/** Returns what a command printed, one character per byte. */
+export const printedBy = ({ stdout, stdoutKind, stdoutEncoding }: Result): string =>
+  stdoutKind === "bytes" || stdoutEncoding === "binary" ? stdout : bytesOf(stdout);
+
+/** Prints what is made of an input, whose bytes stay what they are if they are no text. */
+export const edit = (latin1: string, change: (text: string) => string): Result =>
+  isBinary(latin1) ? bytes(change(latin1)) : succeed(change(textFrom(latin1)));
+
+/** Runs a script in a shell of its own, which prints bytes. */
+export async function runScript(
+  script: string,
+  context: CommandContext,
+  more: Partial<Parameters<NonNullable<CommandContext["exec"]>>[1]> = {},
+): Promise<Result> {
+  const env = { ...context.exportedEnv };
+  const result = await context.exec?.(script, { cwd: context.cwd, env, ...more });
+  if (result === undefined) throw new Failure("not found", 127);
+  return bytes(printedBy(result), result.stderr, result.exitCode);
+}
+
 /** Returns what is piped in, one character per byte. */
-export function pipedInto({ stdin }: Context): string {
+export function pipedInto({ stdin }: CommandContext): string {
   const text: unknown = stdin;
-  return typeof text === "string" ? text : "";
+  return typeof text === "string" ? meter.make(text) : "";
 }
 
 /** Returns the bytes of an input, one per character: of a file, or (for `-`) of what is piped in. */
-export async function readInput(path: string, context: Context): Promise<string> {
+export async function readInput(path: string, context: CommandContext, what = path): Promise<string> {
   if (path === "-") return pipedInto(context);
   const { fs, cwd } = context;
   const place = fs.resolvePath(cwd, path);
-  const found = await fs.stat(place).catch((error: unknown) => {
-    throw new Failure(`${path}: ${reasonOf(error)}`);
-  });
-  if (found.isDirectory) throw new Failure(`${path}: Is a directory`);
-  return fs.readFile(place, "latin1");
+  const found = await fs.stat(place).catch(failWith(what));
+  if (found.isDirectory) throw new Failure(`${what}: Is a directory`);
+  return meter.make(await fs.readFile(place, "latin1"));
 }
 
-export const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
+/** Returns the bytes of all inputs, one after another. */
+export async function readInputs(paths: readonly string[], context: CommandContext): Promise<string> {
+  const texts: string[] = [];
+  for (const path of paths.length === 0 ? ["-"] : paths) texts.push(await readInput(path, context));
+  return texts.join("");
+}
+
+export const linesOf = (text: string): string[] =>
+  meter.walk<string[]>(meter.make(text).match(/[^\n]*\n|[^\n]+$/g) ?? []);
+
+/** Returns a program of another language; throws a failure if it is too long to be mended. */
+export function admit(script: string): string {
+  if (script.length > 64 * 1024) throw new Failure("a script of more than 64 KiB is not supported here", 2);
+  return script;
+}

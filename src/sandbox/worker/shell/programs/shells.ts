@@ -1,30 +1,32 @@
 import { sayAbsent } from "../absent-programs.ts";
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
+import type { CommandContext, CustomCommand, Result } from "../custom-command.ts";
 import { quoteWord } from "../quote-word.ts";
-import { original, pipedInto, program, readInput, succeed, textFrom } from "./program.ts";
+import { original, pipedInto, program, readInput, runScript, succeed, textFrom } from "./program.ts";
 
-/** `bash` and `sh`, with flags before their script, which may be piped in. */
+/** `bash` and `sh`, with options before their script, which may be piped in. */
 
 /** The flag with which the shell itself runs a file that is called by its path. */
 const asProgram = "--as-program";
 
 interface ShellArguments {
+  /** Commands that set the options of the shell. */
   readonly settings: string;
   readonly hasScript: boolean;
   readonly readsInput: boolean;
   readonly rest: readonly string[];
 }
 
-/** Returns the settings that one word of flags stands for; `name` is the word behind it. */
+/** Returns the commands that set the options of one word; `name` is the next word. */
 function settingsOf(word: string, name: string): string {
   const [sign, letters] = [word.charAt(0), word.slice(1)];
   const plain = letters.replace(/[csliOo]/g, "");
   const own = plain === "" ? "" : `set ${sign}${plain}; `;
-  const named = letters.includes("o") ? `set ${sign}o ${name}; ` : "";
-  return `${own}${named}${letters.includes("O") ? `shopt -s ${name}; ` : ""}`;
+  const named = letters.includes("o") ? `set ${sign}o ${quoteWord(name)}; ` : "";
+  return `${own}${named}${letters.includes("O") ? `shopt -s ${quoteWord(name)}; ` : ""}`;
 }
 
-function readArguments(args: readonly string[]): ShellArguments {
+/** Reads the options of a shell before its script: `-euo pipefail -c`. */
+export function readShellArguments(args: readonly string[]): ShellArguments {
   let settings = "";
   let letters = "";
   let at = 0;
@@ -39,8 +41,8 @@ function readArguments(args: readonly string[]): ShellArguments {
   return { settings, hasScript: letters.includes("c"), readsInput: letters.includes("s"), rest };
 }
 
-/** Runs a file by what its first line asks for: a shell, another program, or nothing. */
-async function runFile(path: string, rest: readonly string[], context: Context): Promise<Result> {
+/** Runs a file with the interpreter of its first line: a shell, another program, or by default a shell. */
+async function runFile(path: string, rest: readonly string[], context: CommandContext): Promise<Result> {
   const [first = ""] = textFrom(await readInput(path, context)).split("\n", 1);
   const [, line = ""] = /^#!\s*(?:\S*\/env\s+(?:-S\s+)?)?(.*)/.exec(first) ?? [];
   const [interpreter = "", ...flags] = line.trim().split(/\s+/);
@@ -49,12 +51,11 @@ async function runFile(path: string, rest: readonly string[], context: Context):
   const absent = sayAbsent(name);
   if (absent !== null) return { ...succeed(), stderr: absent, exitCode: 127 };
   const script = [name, ...flags, path, ...rest].map(quoteWord).join(" ");
-  const options = { cwd: context.cwd, stdin: pipedInto(context), stdinKind: "bytes" } as const;
-  return (await context.exec?.(script, { ...options, env: { ...context.exportedEnv } })) ?? succeed();
+  return runScript(script, context, { stdin: pipedInto(context), stdinKind: "bytes" });
 }
 
-async function runShell(args: readonly string[], context: Context): Promise<Result> {
-  const { settings, hasScript, readsInput, rest } = readArguments(args);
+async function runShell(args: readonly string[], context: CommandContext): Promise<Result> {
+  const { settings, hasScript, readsInput, rest } = readShellArguments(args);
   const [first, ...more] = rest;
   if (hasScript) return original(context, ["-c", `${settings}${first ?? ""}`, ...more]);
   if (first !== undefined && !readsInput) {

@@ -1,36 +1,27 @@
-import type { Context, CustomCommand, Result } from "../custom-command.ts";
+import type { CommandContext, CustomCommand, Result } from "../custom-command.ts";
+import { meter } from "../../meter.ts";
 import { quoteWord } from "../quote-word.ts";
-import { Failure, pipedInto, program, readInput, type Options, readOptions, textFrom } from "./program.ts";
+import {
+  bytes,
+  Failure,
+  type Options,
+  pipedInto,
+  program,
+  readInput,
+  readOptions,
+  runScript,
+  textFrom,
+} from "./program.ts";
 
 const names = {
-  flags: "0rtpxo",
+  flags: "0rtxo",
   valued: "IndPLsaE",
-  long: {
-    null: "0",
-    "no-run-if-empty": "r",
-    verbose: "t",
-    replace: "I",
-    "max-args": "n",
-    delimiter: "d",
-    "max-procs": "P",
-    "max-lines": "L",
-    "max-chars": "s",
-    "arg-file": "a",
-  },
+  long: "null:0 no-run-if-empty:r verbose:t max-args:n delimiter:d max-procs:P max-lines:L max-chars:s arg-file:a",
+  isLeading: true,
 };
 
-/** Options whose value is the next word, so that the command begins behind it. */
-const takesNext = /^-[0rtpxo]*[IndPLsaE]$/;
-
-/** Returns where the command begins. */
-function commandAt(args: readonly string[]): number {
-  let at = 0;
-  while (at < args.length && /^-./.test(args[at] ?? "")) {
-    if (args[at] === "--") return at + 1;
-    at += takesNext.test(args[at] ?? "") ? 2 : 1;
-  }
-  return at;
-}
+/** Characters that all calls together may print. */
+const mostOutput = 10 * 1024 * 1024;
 
 const words = /(?:[^\s"'\\]|\\[^]|"[^"\n]*"|'[^'\n]*')+/g;
 
@@ -43,7 +34,7 @@ const unquote = (word: string): string =>
 const unescape = (text: string): string =>
   text.replace(/\\(.)/g, (_, letter: string) => ({ n: "\n", t: "\t", "0": "\0" })[letter] ?? letter);
 
-/** Returns the items of an input, line by line if it is asked for lines. */
+/** Returns the items of each line; with a delimiter, each item stands alone. */
 function readItems(text: string, { has, value }: Options): string[][] {
   const delimiter = has("0") ? "\0" : has("d") ? unescape(value("d") ?? "") : null;
   if (delimiter !== null) {
@@ -53,7 +44,11 @@ function readItems(text: string, { has, value }: Options): string[][] {
   }
   const lines = text.split("\n").filter((line) => line.trim() !== "");
   if (has("I")) return lines.map((line) => [unquote(line.trim())]);
-  return lines.map((line) => (line.match(words) ?? []).map(unquote));
+  return lines.map((line) => {
+    if (/\S/.test(line.replace(words, "")))
+      throw new Failure("unmatched quote; quotes are special to xargs unless you use -0 or -d");
+    return (line.match(words) ?? []).map(unquote);
+  });
 }
 
 /** Returns the arguments of each call. */
@@ -66,48 +61,46 @@ function group(lines: readonly string[][], { has, value }: Options): string[][] 
   return groups.length === 0 && !has("r") ? [[]] : groups;
 }
 
-/** Status of a call that failed, as `xargs` ends with it. */
+/** Returns the status with which `xargs` ends after a call that ended with another one. */
 const statusOf = (exitCode: number): number => {
   if (exitCode === 126 || exitCode === 127) return exitCode;
   return exitCode === 255 ? 124 : exitCode === 0 ? 0 : 123;
 };
 
 async function runAll(
-  calls: readonly (readonly string[])[],
-  isTold: boolean,
-  context: Context,
+  calls: readonly (() => readonly string[])[],
+  isVerbose: boolean,
+  context: CommandContext,
 ): Promise<Result> {
   let stdout = "";
   let stderr = "";
   let exitCode = 0;
-  for (const call of calls) {
-    const script = call.map(quoteWord).join(" ");
-    if (isTold) stderr += `${call.join(" ")}\n`;
-    const result = await context.exec?.(script, { cwd: context.cwd, env: { ...context.exportedEnv } });
-    if (result === undefined) continue;
-    const isBytes = result.stdoutKind === "bytes" || result.stdoutEncoding === "binary";
-    stdout += isBytes ? textFrom(result.stdout) : result.stdout;
+  for (const wordsOf of calls) {
+    const call = wordsOf();
+    if (isVerbose) stderr += `${call.join(" ")}\n`;
+    const result = await runScript(meter.make(call.map(quoteWord).join(" ")), context);
+    stdout += result.stdout;
     stderr += result.stderr;
+    if (stdout.length + stderr.length > mostOutput)
+      throw new Failure("the calls print more than 10 million characters", 126);
     const status = statusOf(result.exitCode);
     if (status !== 0) exitCode = status;
     if (status === 124 || status >= 126) break;
   }
-  return { stdout, stderr, exitCode, stdoutKind: "text" };
+  return bytes(stdout, stderr, exitCode);
 }
 
 /** Runs a command with arguments from its input. */
 export const xargs: CustomCommand = program("xargs", async (args, context) => {
-  const start = commandAt(args);
-  const options = readOptions(args.slice(0, start), names);
-  const command = args.slice(start);
+  const options = readOptions(args, names);
   const file = options.value("a");
   const text = textFrom(file === undefined ? pipedInto(context) : await readInput(file, context));
-  const lines = readItems(text, options);
-  const base = command.length === 0 ? ["echo"] : command;
-  const mark = options.has("I") ? options.value("I") || "{}" : null;
+  const lines = readItems(meter.spread(text), options);
+  const base = options.operands.length === 0 ? ["echo"] : options.operands;
+  const mark = options.value("I");
   const calls =
-    mark === null
-      ? group(lines, options).map((items) => [...base, ...items])
-      : lines.flat().map((item) => base.map((word) => word.replaceAll(mark, item)));
+    mark === undefined
+      ? group(lines, options).map((items) => () => [...base, ...items])
+      : lines.flat().map((item) => () => base.map((word) => word.replaceAll(mark, () => item)));
   return runAll(calls, options.has("t"), context);
 });

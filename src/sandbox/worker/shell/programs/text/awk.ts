@@ -1,17 +1,28 @@
-import type { Context, CustomCommand, Result } from "../../custom-command.ts";
-import { Failure, original, program, readInput, readOptions, textFrom } from "../program.ts";
+import type { CommandContext, CustomCommand, Result } from "../../custom-command.ts";
+import {
+  admit,
+  bytes,
+  Failure,
+  original,
+  printedBy,
+  program,
+  readInput,
+  readOptions,
+  runScript,
+  textFrom,
+} from "../program.ts";
 
-/** Has `awk` read programs of files, count lists, and print into commands, which get what is printed at the end. */
+/** `awk`, which reads programs from files, counts lists, and prints into commands, which run at the end. */
 
 interface Mended {
   readonly text: string;
-  /** Commands that are printed into, each with the file that collects it. */
+  /** Commands into which the program prints, each with the file that collects its input. */
   readonly commands: ReadonlyMap<string, string>;
 }
 
 const stringPattern = /"(?:[^"\\\n]|\\[^])*"/g;
 
-/** Has `length(list)` count, where the name is one of a list. */
+/** Replaces `length(list)` by a call that counts the list. */
 function countLists(code: string): string {
   const names = new Set(
     Array.from(code.matchAll(/\b([A-Za-z_]\w*)\[|\bin\s+([A-Za-z_]\w*)/g), (found) => found[1] ?? found[2]),
@@ -29,7 +40,7 @@ function countLists(code: string): string {
   return mended.replace(/\blength\b(?!\s*\()/g, "length($0)") + functions.join("");
 }
 
-/** Writes settings of variables as the beginning of a program, where they hold for `OFS`, too. */
+/** Writes settings of variables as the beginning of a program, which `OFS` needs. */
 const setVariables = (settings: readonly string[]): string =>
   settings
     .map((setting) => {
@@ -40,7 +51,7 @@ const setVariables = (settings: readonly string[]): string =>
     })
     .join("");
 
-/** A program whose strings stand aside, so that nothing in them is taken for code. */
+/** A program without its strings, so that nothing in them is taken for code. */
 interface Masked {
   readonly code: string;
   readonly strings: string[];
@@ -58,7 +69,7 @@ const stringAt = ({ strings }: Masked, mark: string): string =>
     .replace(/\\(["\\/])/g, "$1")
     .replaceAll("\\t", "\t");
 
-/** Has what is printed into commands, and to the errors, be collected in files; puts names of files into brackets. */
+/** Collects output for commands and for the error stream in files; puts names of files into brackets. */
 function collectPrints(masked: Masked, fileOf: (command: string) => string): string {
   return masked.code
     .replace(
@@ -84,7 +95,7 @@ const special = /^[|.*+?()[\]{}^$\\]$/;
 const separator = (text: string): string =>
   special.test(text) && text !== " " ? (text === "^" || text === "\\" ? `\\${text}` : `[${text}]`) : text;
 
-/** Has separators of one character mean themselves: of `FS`, and of `split`. */
+/** Quotes separators of one character, of `FS` and of `split`, so that they are no patterns. */
 function quoteSeparators(masked: Masked): void {
   for (const [, own, split] of masked.code.matchAll(
     /\bFS\s*=\s*\uf6e0(\d+)\uf6e0|\bsplit\s*\([^()]*,\s*\uf6e0(\d+)\uf6e0\s*\)/g,
@@ -95,14 +106,14 @@ function quoteSeparators(masked: Masked): void {
   }
 }
 
-/** Throws if records end otherwise than lines. */
+/** Throws if records do not end like lines. */
 function checkRecords(masked: Masked): void {
   for (const [, mark] of masked.code.matchAll(/\bRS\s*=(?!=)\s*(?:\uf6e0(\d+)\uf6e0)?/g))
     if (mark === undefined || stringAt(masked, mark) !== "\\n")
       throw new Failure("RS is not supported here; put one record on each line with tr or sed before", 2);
 }
 
-/** Has an element that is only named be there from then on. */
+/** Makes a statement that only names an element create it. */
 const keepNamed = (code: string): string =>
   code.replace(/(^|[{;\n]\s*)(\w+\[[^\][]*\])(?=\s*[;}\n])/g, '$1$2 = $2 ""');
 
@@ -112,7 +123,7 @@ function mendProgram(source: string): Mended {
   checkRecords(masked);
   quoteSeparators(masked);
   const code = collectPrints(masked, (command) => {
-    const known = commands.get(command) ?? `/tmp/.awk-${commands.size}`;
+    const known = commands.get(command) ?? `/tmp/.awk-${crypto.randomUUID()}`;
     commands.set(command, known);
     return `"${known}"`;
   });
@@ -123,19 +134,23 @@ function mendProgram(source: string): Mended {
   };
 }
 
-async function runCommands(commands: Mended["commands"], result: Result, context: Context): Promise<Result> {
-  let { stdout, stderr } = result;
+async function runCommands(
+  commands: Mended["commands"],
+  result: Result,
+  context: CommandContext,
+): Promise<Result> {
+  const { fs } = context;
+  let stdout = printedBy(result);
+  let { stderr } = result;
   for (const [command, path] of commands) {
-    const stdin = await context.fs.readFile(path, "latin1").catch(() => null);
+    const stdin = await fs.readFile(path, "latin1").catch(() => null);
     if (stdin === null) continue;
-    await context.fs.rm(path);
-    const env = { ...context.exportedEnv };
-    const found = await context.exec?.(command, { cwd: context.cwd, stdin, stdinKind: "bytes", env });
-    const isBytes = found?.stdoutKind === "bytes" || found?.stdoutEncoding === "binary";
-    stdout += isBytes ? textFrom(found.stdout) : (found?.stdout ?? "");
-    stderr += found?.stderr ?? "";
+    await fs.rm(path);
+    const found = await runScript(command, context, { stdin, stdinKind: "bytes" });
+    stdout += found.stdout;
+    stderr += found.stderr;
   }
-  return { ...result, stdout, stderr };
+  return bytes(stdout, stderr, result.exitCode);
 }
 
 interface AwkCall {
@@ -146,50 +161,25 @@ interface AwkCall {
 
 const isSetting = (word: string): boolean => /^[A-Za-z_]\w*=/.test(word);
 
-/** Returns where the program begins, or (with `-f`) its operands. */
-function operandsAt(args: readonly string[]): number {
-  let at = 0;
-  while (/^-./.test(args[at] ?? "") && args[at] !== "--") at += /^-[fFv]$/.test(args[at] ?? "") ? 2 : 1;
-  return at;
-}
-
-/** Takes the options before the program; `-f` and `-v` by their values. */
-function takeOptions(args: readonly string[]): {
-  readonly options: readonly string[];
-  readonly paths: readonly string[];
-  readonly settings: readonly string[];
-  readonly rest: readonly string[];
-} {
-  const at = operandsAt(args);
-  const { words } = readOptions(args.slice(0, at), { flags: "", valued: "fFv" });
-  const valuesOf = (letter: string): string[] =>
-    words.filter((_, index) => index % 2 === 1 && words[index - 1] === `-${letter}`);
-  const options = valuesOf("F").flatMap((value) => ["-F", separator(value)]);
-  const rest = args.slice(args[at] === "--" ? at + 1 : at);
-  return { options, paths: valuesOf("f"), settings: valuesOf("v"), rest };
-}
-
-async function readCall(args: readonly string[], context: Context): Promise<AwkCall> {
-  const { options, paths, settings, rest } = takeOptions(args);
+async function readCall(args: readonly string[], context: CommandContext): Promise<AwkCall> {
+  const { values, operands } = readOptions(args, { valued: "fFv", isLeading: true });
   const texts: string[] = [];
-  for (const path of paths)
+  for (const path of values("f"))
     texts.push(textFrom(await readInput(path === "/dev/stdin" ? "-" : path, context)));
-  const operands = paths.length > 0 ? rest : rest.slice(1);
-  const source = paths.length > 0 ? texts.join("\n") : rest[0];
-  if (source === undefined) throw new Failure("usage: awk [-F fs] [-v var=value] 'program' [file ...]", 2);
-  const found = operands.findIndex((word) => !isSetting(word));
-  const start = found < 0 ? operands.length : found;
-  const all = setVariables([...settings, ...operands.slice(0, start)]);
-  return { options, source: all + source, files: operands.slice(start) };
+  if (texts.length === 0) texts.push(...operands.slice(0, 1));
+  if (texts.length === 0) throw new Failure("usage: awk [-F fs] [-v var=value] 'program' [file ...]", 2);
+  const files = values("f").length > 0 ? operands : operands.slice(1);
+  const found = files.findIndex((word) => !isSetting(word));
+  const start = found < 0 ? files.length : found;
+  const settings = setVariables([...values("v"), ...files.slice(0, start)]);
+  const options = values("F").flatMap((value) => ["-F", separator(value)]);
+  return { options, source: settings + texts.join("\n"), files: files.slice(start) };
 }
 
-const createAwk = (name: string): CustomCommand =>
-  program(name, async (args, context) => {
-    if (args[0]?.startsWith("--") === true) return original(context, args);
-    const { options, source, files } = await readCall(args, context);
-    const { text, commands } = mendProgram(source);
-    const result = await original(context, [...options, text, ...files]);
-    return commands.size === 0 ? result : runCommands(commands, result, context);
-  });
-
-export const awk: CustomCommand = createAwk("awk");
+export const awk: CustomCommand = program("awk", async (args, context) => {
+  if (/^--./.test(args[0] ?? "")) return original(context, args);
+  const { options, source, files } = await readCall(args, context);
+  const { text, commands } = mendProgram(admit(source));
+  const result = await original(context, [...options, text, ...files]);
+  return commands.size === 0 ? result : runCommands(commands, result, context);
+});

@@ -47,7 +47,7 @@ const inCase = (character: string, kind: string): string => {
   return kind === marks.E ? character : character.toLowerCase();
 };
 
-/** Changes the case of a text where its marks say so, and leaves them out. */
+/** Changes the case of a text by its marks, and removes them. */
 export function changeCase(text: string): string {
   if (!/[\uf6f0-\uf6f4]/.test(text)) return text;
   let whole: string = marks.E;

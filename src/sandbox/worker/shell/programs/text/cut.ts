@@ -1,27 +1,10 @@
-import type { Context, CustomCommand } from "../../custom-command.ts";
-import {
-  Failure,
-  linesOf,
-  type Options,
-  program,
-  readInput,
-  readOptions,
-  succeed,
-  textFrom,
-} from "../program.ts";
+import type { CustomCommand } from "../../custom-command.ts";
+import { edit, Failure, linesOf, type Options, program, readInputs, readOptions } from "../program.ts";
 
 const names = {
-  flags: "szn!",
+  flags: "sn!",
   valued: "bcdfo",
-  long: {
-    bytes: "b",
-    characters: "c",
-    delimiter: "d",
-    fields: "f",
-    "only-delimited": "s",
-    complement: "!",
-    "output-delimiter": "o",
-  },
+  long: "bytes:b characters:c delimiter:d fields:f only-delimited:s complement:! output-delimiter:o",
 };
 
 /** Returns whether a place (from 1 on) is in a list such as `1,3-5,7-`. */
@@ -46,7 +29,7 @@ function cutLine(line: string, isIn: (place: number) => boolean, { has, value }:
 }
 
 /** Prints parts of lines. */
-export const cut: CustomCommand = program("cut", async (args, context: Context) => {
+export const cut: CustomCommand = program("cut", async (args, context) => {
   const options = readOptions(args, names);
   const list = options.value("f") ?? options.value("c") ?? options.value("b");
   if (list === undefined) throw new Failure("you must specify a list of bytes, characters, or fields");
@@ -54,12 +37,8 @@ export const cut: CustomCommand = program("cut", async (args, context: Context) 
   if (delimiter !== undefined && [...delimiter].length !== 1)
     throw new Failure("the delimiter must be a single character");
   const isIn = readList(list);
-  let stdout = "";
-  for (const path of options.operands.length === 0 ? ["-"] : options.operands) {
-    for (const line of linesOf(textFrom(await readInput(path, context)))) {
-      const part = cutLine(line.replace(/\n$/, ""), isIn, options);
-      if (part !== null) stdout += `${part}\n`;
-    }
-  }
-  return succeed(stdout);
+  return edit(await readInputs(options.operands, context), (text) => {
+    const parts = linesOf(text).map((line) => cutLine(line.replace(/\n$/, ""), isIn, options));
+    return parts.map((part) => (part === null ? "" : `${part}\n`)).join("");
+  });
 });

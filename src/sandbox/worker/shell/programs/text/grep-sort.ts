@@ -1,29 +1,26 @@
-import type { Context, CustomCommand, Result } from "../../custom-command.ts";
+import type { CommandContext, CustomCommand, Result } from "../../custom-command.ts";
 import { quoteWord } from "../../quote-word.ts";
 import {
   Failure,
-  longNames,
   type Options,
   original,
   pipedInto,
   program,
   readOptions,
-  succeed,
+  runScript,
   textFrom,
 } from "../program.ts";
 
-/** `grep`, `sort`, `seq` and `uniq`, which take options in more forms than the shell's own. */
+/** `grep`, `sort`, `seq`, `uniq` and `paste`, which take options in more forms than the shell's own. */
 
 const grepNames = {
   flags: "EFGPivwxcnlLqohHsrRaIUZ",
   valued: "efmABC",
   kept: ["include", "exclude", "exclude-dir"],
-  long: longNames(
-    "color: colour: text: line-buffered: binary: binary-files: ignore-case:i invert-match:v word-regexp:w line-regexp:x count:c line-number:n files-with-matches:l files-without-match:L quiet:q silent:q null:Z only-matching:o no-filename:h with-filename:H no-messages:s recursive:r extended-regexp:E fixed-strings:F perl-regexp:P basic-regexp:G regexp:e file:f max-count:m after-context:A before-context:B context:C",
-  ),
+  long: "color: colour: text: line-buffered: binary: binary-files: ignore-case:i invert-match:v word-regexp:w line-regexp:x count:c line-number:n files-with-matches:l files-without-match:L quiet:q silent:q null:Z only-matching:o no-filename:h with-filename:H no-messages:s recursive:r extended-regexp:E fixed-strings:F perl-regexp:P basic-regexp:G regexp:e file:f max-count:m after-context:A before-context:B context:C",
 };
 
-/** Names files as they are named where `.` is searched: `./file`. */
+/** Names files as grep does where `.` is searched: `./file`. */
 const nameBelow = ({ stdout, ...rest }: Result): Result => ({
   ...rest,
   stdout: stdout.replace(/^(?!--$|\.\/)(?=.)/gm, "./"),
@@ -39,7 +36,7 @@ function grepCall({ has, words, operands }: Options, files: readonly string[]): 
   return [...known, ...end, ...operands, ...(isNamed ? ["/dev/null"] : [])];
 }
 
-/** Returns the status, which is 2 where a file is missing, unless a match is all that was asked for. */
+/** Returns the status: 2 if a file is missing, unless `-q` found a match. */
 const codeOf = ({ stderr, exitCode }: Result, isQuiet: boolean): number => {
   const isMissing = /: (No such file or directory|Permission denied)$/m.test(stderr);
   return isMissing && !(isQuiet && exitCode === 0) ? 2 : exitCode;
@@ -60,27 +57,22 @@ const grep = program("grep", async (args, context) => {
 const sortNames = {
   flags: "bdfgiMhnRrVcCmsu",
   valued: "koStTP",
-  long: longNames(
-    "ignore-leading-blanks:b dictionary-order:d ignore-case:f general-numeric-sort:g month-sort:M human-numeric-sort:h numeric-sort:n reverse:r version-sort:V check:c merge:m output:o stable:s field-separator:t key:k unique:u buffer-size: parallel: temporary-directory:",
-  ),
+  long: "ignore-leading-blanks:b dictionary-order:d ignore-case:f general-numeric-sort:g month-sort:M human-numeric-sort:h numeric-sort:n reverse:r version-sort:V check:c merge:m output:o stable:s field-separator:t key:k unique:u buffer-size: parallel: temporary-directory:",
 };
 
-/** Stands before the blanks that a line began with, at its end. */
+/** Separates a line from the blanks with which it began, which stand at its end. */
 const blanksMark = "\uf6e5";
 
 /** Sorts lines by keys without the blanks that they begin with, which the shell's own sort takes for a field. */
-async function sortTrimmed(args: readonly string[], text: string, context: Context): Promise<Result> {
+async function sortTrimmed(args: readonly string[], text: string, context: CommandContext): Promise<Result> {
   const stdin = text.replace(/^([ \t]+)(.*)$/gm, `$2${blanksMark}$1`);
   const script = ["sort", ...args].map(quoteWord).join(" ");
-  const result = await context.exec?.(script, { cwd: context.cwd, stdin });
-  if (result === undefined) throw new Failure("not found", 127);
-  const isBytes = result.stdoutKind === "bytes" || result.stdoutEncoding === "binary";
-  const sorted = isBytes ? textFrom(result.stdout) : result.stdout;
-  const stdout = sorted.replace(new RegExp(`^(.*)${blanksMark}([ \\t]+)$`, "gm"), "$2$1");
-  return { ...succeed(stdout), stderr: result.stderr, exitCode: result.exitCode };
+  const result = await runScript(script, context, { stdin });
+  const stdout = textFrom(result.stdout).replace(new RegExp(`^(.*)${blanksMark}([ \\t]+)$`, "gm"), "$2$1");
+  return { ...result, stdout, stdoutKind: "text" };
 }
 
-const sort = program("sort", (args, context: Context) => {
+const sort = program("sort", (args, context: CommandContext) => {
   const { has, words, operands } = readOptions(args, sortNames);
   if (has("k") && !has("t") && operands.length === 0) {
     const text = textFrom(pipedInto(context));
@@ -94,22 +86,26 @@ const sort = program("sort", (args, context: Context) => {
   return original(context, [...call, ...operands]);
 });
 
+/** Writes a number in a format such as `%03g`. */
+function inFormat(number: string, width: string): string {
+  const [, flag = "", size = "", digits] = /^([-0 ]?)(\d*)(?:\.(\d+))?$/.exec(width) ?? [];
+  const text = digits === undefined ? number : Number(number).toFixed(Number(digits));
+  return flag === "-" ? text.padEnd(Number(size)) : text.padStart(Number(size), flag === "0" ? "0" : " ");
+}
+
 const seq = program("seq", async (args, context) => {
   const at = args.findIndex((word) => /^(-f|--format)/.test(word));
-  const [, inside] = /^(?:-f|--format=)(.+)$/.exec(args[at] ?? "") ?? [];
   if (at < 0) return original(context, args);
+  const [, inside] = /^(?:-f|--format=)(.+)$/.exec(args[at] ?? "") ?? [];
   const format = inside ?? args[at + 1] ?? "%g";
+  const found = /^([^%]*)%([-0 ]?\d{0,3}(?:\.\d{1,2})?)[gf]([^%]*)$/.exec(format);
+  if (found === null) throw new Failure(`format '${format}' is not supported here`);
+  const [, before = "", width = "", after = ""] = found;
   const rest = [...args.slice(0, at), ...args.slice(at + (inside === undefined ? 2 : 1))];
   const { stdout, ...result } = await original(context, rest);
-  const [before, width = "", after] = format.split(/%([-0 ]?\d*(?:\.\d+)?)[gfe]/);
-  const shown = (number: string): string => {
-    const [, flag = "", size = "", digits] = /^([-0 ]?)(\d*)(?:\.(\d+))?$/.exec(width) ?? [];
-    const text = digits === undefined ? number : Number(number).toFixed(Number(digits));
-    return flag === "-" ? text.padEnd(Number(size)) : text.padStart(Number(size), flag === "0" ? "0" : " ");
-  };
   return {
     ...result,
-    stdout: stdout.replace(/[^\n]+/g, (number) => `${before}${shown(number)}${after ?? ""}`),
+    stdout: stdout.replace(/[^\n]+/g, (number) => before + inFormat(number, width) + after),
   };
 });
 
@@ -120,4 +116,15 @@ const uniq = program("uniq", async (args, context) => {
   return { ...result, stdout: isCounting ? counted : stdout };
 });
 
-export const textPrograms: readonly CustomCommand[] = [grep, sort, seq, uniq];
+const paste = program("paste", (args, context) => {
+  const names = { flags: "s", valued: "d", long: "serial:s delimiters:d" };
+  const { has, value, operands } = readOptions(args, names);
+  const delimiters = value("d")?.replace(
+    /\\([nt\\])/g,
+    (_, letter: string) => ({ n: "\n", t: "\t" })[letter] ?? letter,
+  );
+  const options = [...(has("s") ? ["-s"] : []), ...(delimiters === undefined ? [] : ["-d", delimiters])];
+  return original(context, [...options, ...(operands.length === 0 ? ["-"] : operands)]);
+});
+
+export const textPrograms: readonly CustomCommand[] = [grep, sort, seq, uniq, paste];

@@ -1,7 +1,7 @@
-import type { CustomCommand, Result } from "../../custom-command.ts";
-import { Failure, original, program } from "../program.ts";
+import type { CommandContext, CustomCommand, Result } from "../../custom-command.ts";
+import { admit, Failure, original, program, readInput, textFrom } from "../program.ts";
 
-/** Has `jq` join what it prints with `-j`, and indent by a number of its own. */
+/** `jq`, which joins its results with `-j`, indents by a given number, and knows more of the language. */
 
 const joined = (json: string): string =>
   json
@@ -34,37 +34,86 @@ function splitList(text: string): string[] {
   return parts;
 }
 
-/** Writes what the shell's own jq does wrong in another way. */
-const mendFilter = (word: string): string =>
-  word.replace(/@csv\b(?!\s*")/g, csv).replace(/\bdel\(((?:[^()]|\([^()]*\))*)\)/g, (all, list: string) => {
-    const parts = splitList(list);
-    if (parts.length < 2) return all;
-    if (parts.some((part) => /\[/.test(part)))
-      throw new Failure("del takes one path with an index at a time here", 3);
-    return `(${parts.map((part) => `del(${part})`).join(" | ")})`;
+/** Filters that the shell's own jq gets wrong, each with an equal one. */
+const equals: Readonly<Record<string, string>> = {
+  "@csv": csv,
+  to_entries: '(if type == "array" then [range(length) as $i | {key: $i, value: .[$i]}] else to_entries end)',
+};
+
+const mendDel = (all: string): string => {
+  const parts = splitList(all.slice(4, -1));
+  if (parts.length < 2) return all;
+  if (parts.some((part) => part.includes("[")))
+    throw new Failure("del takes one path with an index at a time here", 3);
+  return `(${parts.map((part) => `del(${part})`).join(" | ")})`;
+};
+
+/** Texts without expressions in them, which stay as they are, and the expressions that are mended. */
+const mended =
+  /"(?:[^"\\]|\\[^(])*"|@csv\b(?!\s*")|(?<![\w.$])(?:to_entries\b|walk\(|del\((?:[^()"]|"[^"]*"|\([^()]*\))*\))/g;
+
+/** Writes a filter so that the shell's own jq takes it as jq does. */
+const mendFilter = (filter: string): string =>
+  admit(filter).replace(mended, (found) => {
+    if (found === "walk(")
+      throw new Failure("walk is not supported here; name the paths, as in: (.. | numbers) |= . + 1", 3);
+    if (found.startsWith("del(")) return mendDel(found);
+    return equals[found] ?? found;
   });
 
-const isJoining = (word: string): boolean =>
-  /^-[acerSsRn]*j[acerSsRn]*$/.test(word) || word === "--join-output";
+/** Options by the number of words that follow them. */
+const valued: Readonly<Record<string, number>> = {
+  "--arg": 2,
+  "--argjson": 2,
+  "--slurpfile": 2,
+  "--rawfile": 2,
+  "--indent": 1,
+  "-f": 1,
+  "--from-file": 1,
+};
+
+interface Call {
+  readonly words: readonly string[];
+  readonly joins: boolean;
+  readonly indent: number | null;
+}
+
+/** Reads a call: the first word that is neither an option nor its value is the filter. */
+async function readCall(given: readonly string[], context: CommandContext): Promise<Call> {
+  const args = given.flatMap((word) => (/^-[a-zA-Z]+f$/.test(word) ? [word.slice(0, -1), "-f"] : [word]));
+  const words: string[] = [];
+  let [joins, isFound] = [false, false];
+  let indent: number | null = null;
+  for (let at = 0; at < args.length; at += 1) {
+    const word = args[at] ?? "";
+    const values = args.slice(at + 1, at + 1 + (valued[word] ?? 0));
+    at += values.length;
+    if (word === "--indent") indent = Number(values[0]);
+    else if (word === "--join-output") joins = true;
+    else if (/^-[a-zA-Z]*j/.test(word)) {
+      joins = true;
+      if (word !== "-j") words.push(word.replaceAll("j", ""));
+    } else if (/^(-f|--from-file)$/.test(word)) {
+      words.push(mendFilter(textFrom(await readInput(values[0] ?? "", context))));
+      isFound = true;
+    } else if (word.startsWith("-")) words.push(word, ...values);
+    else {
+      words.push(isFound ? word : mendFilter(word));
+      isFound = true;
+    }
+  }
+  return { words, joins, indent };
+}
 
 /** Works with JSON. */
-export const jq: CustomCommand = program("jq", async (words, context) => {
-  const args = words.map((word) => (word.startsWith("-") ? word : mendFilter(word)));
-  if (args.some((word) => /(^|[^\w.$])walk\(/.test(word)))
-    throw new Failure("walk is not supported here; name the paths, as in: (.. | numbers) |= . + 1", 3);
-  const joins = args.some(isJoining);
-  const at = args.indexOf("--indent");
-  const width = Number(args[at + 1]);
-  const plain = at < 0 ? args : [...args.slice(0, at), ...(width === 0 ? ["-c"] : []), ...args.slice(at + 2)];
+export const jq: CustomCommand = program("jq", async (args, context) => {
+  const { words, joins, indent } = await readCall(args, context);
   if (!joins) {
-    const result = await original(context, plain);
-    return at < 0 || width === 0 ? result : indented(result, width);
+    const result = await original(context, [...(indent === 0 ? ["-c"] : []), ...words]);
+    return indent === null || indent === 0 ? result : indented(result, indent);
   }
-  const call = plain.flatMap((word) => {
-    if (!isJoining(word)) return word === "-r" || word === "--raw-output" ? [] : [word];
-    const letters = word.startsWith("--") ? "" : word.slice(1).replace(/[jr]/g, "");
-    return letters === "" ? [] : [`-${letters}`];
-  });
+  const plain = words.map((word) => (/^-[a-zA-Z]+$/.test(word) ? word.replaceAll("r", "") : word));
+  const call = plain.filter((word) => word !== "-" && word !== "--raw-output");
   const { stdout, ...rest } = await original(context, ["-c", ...call]);
   return { ...rest, stdout: joined(stdout) };
 });

@@ -1,29 +1,29 @@
-import type { Context, CustomCommand, Result } from "../../custom-command.ts";
+import type { CommandContext, CustomCommand } from "../../custom-command.ts";
+import {
+  admit,
+  Failure,
+  failWith,
+  forEach,
+  isBinary,
+  original,
+  printedBy,
+  program,
+  readInput,
+  readOptions,
+  succeed,
+  textFrom,
+} from "../program.ts";
 import { changeCase, markCase } from "./case-marks.ts";
-import { Failure, original, program, readInput, readOptions, succeed, textFrom } from "../program.ts";
 
-/** Has `sed` keep a copy with `-i.bak`, take `a\text` on one line, and change case with `\U`, `\L`, `\u`, `\l`, `\E`. */
+/** `sed`, which keeps a copy with `-i.bak`, takes `a\text` on one line, and changes case with `\U` and the like. */
 
 const names = {
   flags: "nErszu",
   valued: "efl",
-  long: {
-    quiet: "n",
-    silent: "n",
-    "regexp-extended": "E",
-    expression: "e",
-    file: "f",
-    "null-data": "z",
-    separate: "s",
-    unbuffered: "u",
-    posix: "",
-    sandbox: "",
-    debug: "",
-    "follow-symlinks": "",
-  },
+  long: "quiet:n silent:n regexp-extended:E expression:e file:f null-data:z separate:s unbuffered:u posix: sandbox: follow-symlinks:",
 };
 
-/** What is added to the name of a copy, which is none if it is empty; null if files are not changed. */
+/** Returns the suffix that `-i` gives to a copy, empty if no copy is kept; null if the word is another one. */
 const suffixOf = (word: string): string | null => {
   const [, short, long] = /^(?:-[nErsuz]*i([^]*)|--in-place(?:=([^]*))?)$/.exec(word) ?? [];
   return short ?? long ?? (word === "--in-place" ? "" : null);
@@ -33,11 +33,11 @@ const suffixOf = (word: string): string | null => {
 const breakText = (script: string): string =>
   script.replace(/((?:^|[\n;{}]|[\d$/!,])[ \t]*[aic])\\(?=[^\n])/g, (_, before: string) => `${before}\\\n`);
 
-const mendScript = (script: string): string => markCase(breakText(script));
+const mendScript = (script: string): string => markCase(breakText(admit(script)));
 
-/** The words of a call without those that ask for files to be changed; the flags before `i` in one word stay. */
+/** Takes `-i` out of the words of a call; the flags before `i` in one word stay. */
 function withoutInPlace(args: readonly string[]): {
-  readonly words: string[];
+  readonly words: readonly string[];
   readonly suffix: string | null;
 } {
   const end = args.indexOf("--");
@@ -52,7 +52,7 @@ function withoutInPlace(args: readonly string[]): {
   return { words, suffix };
 }
 
-const readScripts = async (words: readonly string[], context: Context): Promise<string[]> => {
+const readScripts = async (words: readonly string[], context: CommandContext): Promise<string[]> => {
   const scripts: string[] = [];
   for (const [at, word] of words.entries()) {
     const value = words[at + 1] ?? "";
@@ -65,31 +65,26 @@ const readScripts = async (words: readonly string[], context: Context): Promise<
 /** Writes a file's name so that it is not taken for an option. */
 const asOperand = (path: string): string => (/^-./.test(path) ? `./${path}` : path);
 
-const shown = (result: Result): Result =>
-  result.stdoutKind === "bytes"
-    ? { ...succeed(changeCase(textFrom(result.stdout))), stderr: result.stderr, exitCode: result.exitCode }
-    : { ...result, stdout: changeCase(result.stdout) };
-
-const changeFile = async (
+/** Changes a file, after its copy is made; a script that fails changes nothing. */
+async function changeFile(
   path: string,
   suffix: string,
   call: readonly string[],
-  context: Context,
-): Promise<Result> => {
-  const place = context.fs.resolvePath(context.cwd, path);
-  const before = await readInput(path, context);
+  context: CommandContext,
+): Promise<undefined> {
+  const { fs, cwd } = context;
+  const place = fs.resolvePath(cwd, path);
+  const before = await readInput(path, context, `can't read ${path}`);
+  if (isBinary(before)) throw new Failure(`${path} is not UTF-8; its bytes would change`);
   const result = await original(context, [...call, asOperand(path)]);
-  if (result.exitCode !== 0 && result.stderr !== "") return result;
-  const { stdout, stdoutKind } = result;
-  const copy = suffix.includes("*")
-    ? suffix.replaceAll("*", path.replace(/.*\//, ""))
-    : `${path.replace(/.*\//, "")}${suffix}`;
-  if (suffix !== "")
-    await context.fs.writeFile(context.fs.resolvePath(place, `../${copy}`), before, "latin1");
-  const after = stdoutKind === "bytes" ? textFrom(stdout) : stdout;
-  await context.fs.writeFile(place, changeCase(after));
-  return { ...result, stdout: "" };
-};
+  if (result.exitCode !== 0 || result.stderr !== "")
+    throw new Failure(result.stderr.replace(/^sed: |\n$/g, "") || `${path}: the script failed`);
+  const name = path.replace(/.*\//, "");
+  const copy = suffix.includes("*") ? suffix.replaceAll("*", name) : `${name}${suffix}`;
+  const failing = failWith(`couldn't write ${path}`);
+  if (suffix !== "") await fs.writeFile(fs.resolvePath(place, `../${copy}`), before, "latin1").catch(failing);
+  await fs.writeFile(place, changeCase(textFrom(printedBy(result)))).catch(failing);
+}
 
 export const sed: CustomCommand = program("sed", async (args, context) => {
   if (args.includes("--version") || args.includes("--help")) return original(context, args);
@@ -102,19 +97,9 @@ export const sed: CustomCommand = program("sed", async (args, context) => {
   const files = given.length > 0 ? options.operands : rest;
   const flags = options.words.filter((word) => /^-[nErsz]$/.test(word));
   const call = [...flags, ...scripts.flatMap((script) => ["-e", script])];
-  if (suffix === null) {
-    const result = await original(context, [...call, ...files.map(asOperand)]);
-    return scripts.some((script) => /[\uf6f0-\uf6f4]/.test(script)) ? shown(result) : result;
-  }
-  let stderr = "";
-  let exitCode = 0;
-  for (const path of files) {
-    const result = await changeFile(path, suffix, call, context).catch((error: unknown) => {
-      if (!(error instanceof Failure)) throw error;
-      return { stdout: "", stderr: `sed: can't read ${error.message}\n`, exitCode: 2 };
-    });
-    stderr += result.stderr;
-    exitCode = Math.max(exitCode, result.exitCode);
-  }
-  return { stdout: "", stderr, exitCode };
+  if (suffix !== null) return forEach("sed", files, (path) => changeFile(path, suffix, call, context), 2);
+  const result = await original(context, [...call, ...files.map(asOperand)]);
+  if (!scripts.some((script) => /[\uf6f0-\uf6f4]/.test(script))) return result;
+  const { stderr, exitCode } = result;
+  return { ...succeed(changeCase(textFrom(printedBy(result)))), stderr, exitCode };
 });
