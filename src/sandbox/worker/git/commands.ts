@@ -15,7 +15,7 @@ import { applyPatches } from "./patches/apply.ts";
 import type { GitSettings } from "./line/call.ts";
 import type { GitCommand } from "./run-package.ts";
 import { findWorkTree, run } from "./run-package.ts";
-import { takeOptions } from "./line/flags.ts";
+import { plainIn } from "./line/flags.ts";
 import { limitOf } from "./line/revisions.ts";
 import {
   catFile,
@@ -26,7 +26,6 @@ import {
   lsTree,
   mergeBase,
   revList,
-  updateIndex,
 } from "./shown/plumbing.ts";
 import { forEachRef, runBranch, runTag, showRefs, symbolicRef, updateRef } from "./shown/refs.ts";
 import { showDiff } from "./shown/show-diff.ts";
@@ -42,7 +41,7 @@ import type { WorkTree } from "./tracked-files.ts";
 async function stage(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
   const { args, context } = command;
   const { files } = await readIndex(repository);
-  const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const paths = plainIn(args);
   const isIn = limitedTo(paths.map((path) => limitOf(repository, context, path)));
   const replaced = new Map<string, null>();
   for (const [path, { mode }] of files) {
@@ -68,36 +67,13 @@ async function isAsciiOnly({ fs, gitDir }: WorkTree, settings: GitSettings): Pro
   return !plainNames.test(config);
 }
 
-/** Options of `git add` that the package does not know, with what to do without them. */
-const missingOfAdd: Readonly<Record<string, string>> = {
-  "-N": "git diff --no-index /dev/null <file> shows a file that is not tracked",
-  "--intent-to-add": "git diff --no-index /dev/null <file> shows a file that is not tracked",
-  "-p": "edit a patch of git diff and give it to git apply --cached",
-  "--patch": "edit a patch of git diff and give it to git apply --cached",
-  "-i": "name the files to add",
-  "-e": "edit a patch of git diff and give it to git apply --cached",
-};
-
-/** Stages files, and says which if it is told to. */
+/** Stages files. */
 async function add(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args: all } = takeOptions(given.args, ["-v", "--verbose"]);
-  const lack = all.find((arg) => missingOfAdd[arg] !== undefined);
-  if (lack !== undefined)
-    return {
-      stdout: "",
-      stderr: `error: git add has no ${lack} here; ${missingOfAdd[lack]}\n`,
-      exitCode: 129,
-    };
   // With paths, the package would add all files all the same; it takes deleted ones along without being told.
-  const hasPaths = all.slice(1).some((arg) => !arg.startsWith("-"));
-  const args = hasPaths ? all.filter((arg) => arg !== "-A" && arg !== "--all") : all;
-  const end = args.indexOf("--");
+  const args =
+    plainIn(given.args).length > 0 ? given.args.filter((arg) => arg !== "-A" && arg !== "--all") : given.args;
   // The package does not look at what comes after `--`.
-  const command = { ...given, args: end < 0 ? args : args.toSpliced(end, 1) };
-  const told =
-    options.size > 0 ? await run({ ...command, args: [...args.slice(0, 1), "-n", ...args.slice(1)] }) : null;
-  const result = await stage(repository, command);
-  return told === null || result.exitCode !== 0 ? result : { ...result, stdout: told.stdout };
+  return stage(repository, { ...given, args: args.filter((arg) => arg !== "--") });
 }
 
 type Run = (repository: WorkTree, command: GitCommand) => Promise<ExecResult>;
@@ -136,7 +112,6 @@ const completed: Readonly<Record<string, Run>> = {
   "diff-index": diffFiles,
   "diff-files": diffFiles,
   "merge-base": mergeBase,
-  "update-index": updateIndex,
 };
 
 /** Commands whose arguments are written anew for the package, or refused. */

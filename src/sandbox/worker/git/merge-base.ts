@@ -1,10 +1,11 @@
+import { decode } from "./line/answers.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
 /** Where the histories of two commits part, which the package cannot say. */
 
 /** Reads the parents of a commit. */
 export async function readParents({ objectStore }: WorkTree, hash: string): Promise<readonly string[]> {
-  const commit = new TextDecoder().decode((await objectStore.read(hash)).content);
+  const commit = decode((await objectStore.read(hash)).content);
   const [header = ""] = commit.split("\n\n");
   return [...header.matchAll(/^parent ([0-9a-f]{40})$/gm)].flatMap(([, parent]) => parent ?? []);
 }

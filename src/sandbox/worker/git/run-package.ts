@@ -67,6 +67,7 @@ const ways: Readonly<Record<string, string>> = {
   "read-tree": "use git reset or git checkout",
   "name-rev": "use git describe --all or git branch --contains",
   "sparse-checkout": "all files are checked out",
+  "update-index": "use git add, git rm --cached or chmod; git status compares the files",
   bundle: "git clone copies a repository of this file system",
 };
 

@@ -1,4 +1,5 @@
 import type { GitContext, ObjectStore } from "#git";
+import { decode } from "./line/answers.ts";
 import type { IFileSystem } from "just-bash/browser";
 import { joinBytes } from "../files/bytes.ts";
 
@@ -49,7 +50,7 @@ function* entriesOf(bytes: Uint8Array): Generator<IndexEntry> {
     const nameEnd = bytes.indexOf(0, nameAt);
     const end = at + Math.floor((nameEnd - at) / layout.padding + 1) * layout.padding;
     yield {
-      path: new TextDecoder().decode(bytes.subarray(nameAt, nameEnd)),
+      path: decode(bytes.subarray(nameAt, nameEnd)),
       mode: view.getUint32(at + layout.mode),
       hash: hexOf(bytes.subarray(at + layout.hash, at + layout.flags)),
       stage: (view.getUint16(at + layout.flags) >> 12) & 3,
@@ -120,8 +121,7 @@ export function listTree(content: Uint8Array): readonly TreeEntry[] {
   const entries: TreeEntry[] = [];
   for (let at = 0; at < content.length;) {
     const end = content.indexOf(0, at);
-    const [, digits = "", name = ""] =
-      /^(\d+) (.*)$/s.exec(new TextDecoder().decode(content.subarray(at, end))) ?? [];
+    const [, digits = "", name = ""] = /^(\d+) (.*)$/s.exec(decode(content.subarray(at, end))) ?? [];
     const mode = Number.parseInt(digits, 8);
     at = end + 21;
     entries.push({ name, mode, hash: hexOf(content.subarray(end + 1, at)), isFolder: mode === 0o40000 });
@@ -151,7 +151,7 @@ export async function readTree(repository: GitContext, hash: string | null): Pro
       await addTree(repository.objectStore, content, "", files);
       break;
     }
-    next = /^(?:tree|object) ([0-9a-f]{40})$/m.exec(new TextDecoder().decode(content))?.[1] ?? null;
+    next = /^(?:tree|object) ([0-9a-f]{40})$/m.exec(decode(content))?.[1] ?? null;
   }
   return files;
 }

@@ -1,4 +1,5 @@
 import type { ExecResult } from "#git";
+import { decode, fail } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { resolveObject } from "../line/revisions.ts";
 import type { Context, GitCommand } from "../run-package.ts";
@@ -13,13 +14,11 @@ const ownOptions = [
   "-C ",
   "--reuse-message=",
   "--fixup=",
-  "--squash=",
   "-s",
   "--trailer=",
   "--dry-run",
   "-o",
   "-i",
-  "-p",
 ];
 
 export interface CommitCall {
@@ -54,8 +53,6 @@ function splitArguments(
   return { messages, others, paths };
 }
 
-const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
-
 interface Known {
   readonly author: string;
   readonly message: string;
@@ -64,7 +61,7 @@ interface Known {
 async function readCommit(repository: WorkTree, context: Context, name: string): Promise<Known | null> {
   const hash = await resolveObject(repository, context, `${name}^{commit}`);
   if (hash === null) return null;
-  const text = new TextDecoder().decode((await repository.objectStore.read(hash)).content);
+  const text = decode((await repository.objectStore.read(hash)).content);
   const author = /^author (.*)$/m.exec(text)?.[1] ?? "";
   return { author, message: text.slice(text.indexOf("\n\n") + 2) };
 }
@@ -123,17 +120,10 @@ async function markMessages(
   options: ReadonlyMap<string, string>,
   given: readonly string[],
 ): Promise<readonly string[] | null> {
-  let messages = given;
-  for (const [option, mark] of [
-    ["--fixup", "fixup! "],
-    ["--squash", "squash! "],
-  ] as const) {
-    const name = options.get(option);
-    const known = name === undefined ? undefined : await readCommit(repository, context, name);
-    if (known === null) return null;
-    if (known !== undefined) messages = [mark + titleOf(known), ...messages];
-  }
-  return messages;
+  const name = options.get("--fixup");
+  if (name === undefined) return given;
+  const known = await readCommit(repository, context, name);
+  return known === null ? null : [`fixup! ${titleOf(known)}`, ...given];
 }
 
 async function listTrailers(
@@ -161,9 +151,6 @@ function authorChangeOf(options: ReadonlyMap<string, string>): AuthorChange | nu
   };
 }
 
-const noHunks =
-  "error: this git picks no hunks by hand: edit a patch of git diff and give it to git apply --cached\n";
-
 /** The author that options name; or what is wrong with it. */
 function authorIn(options: ReadonlyMap<string, string>, known: Known | undefined): string | ExecResult {
   const author = options.get("--author") ?? known?.author ?? "";
@@ -179,7 +166,6 @@ export async function readCommitCall(
 ): Promise<CommitCall | ExecResult> {
   const { messages, others, paths } = splitArguments(given.args);
   const { options, args } = takeOptions(others, ownOptions);
-  if (options.has("-p")) return fail(noHunks, 129);
   const reused = options.get("-C") ?? options.get("--reuse-message");
   const known = reused === undefined ? undefined : await readCommit(repository, given.context, reused);
   const found = known === null ? null : await composeMessages(repository, given, options, messages);
@@ -203,7 +189,7 @@ export async function replaceAuthor(
   head: string,
   authorOf: AuthorChange,
 ): Promise<string> {
-  const text = new TextDecoder().decode((await objectStore.read(head)).content);
+  const text = decode((await objectStore.read(head)).content);
   const line = (who: string): string => new RegExp(`^${who} (.*)$`, "m").exec(text)?.[1] ?? "";
   const author = authorOf(line("author"), line("committer"));
   const content = new TextEncoder().encode(text.replace(/^author .*$/m, () => `author ${author}`));

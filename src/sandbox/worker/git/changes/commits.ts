@@ -1,4 +1,5 @@
 import type { ExecResult } from "#git";
+import { fail } from "../line/answers.ts";
 import { limitedTo } from "../diff.ts";
 import { limitOf } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
@@ -46,9 +47,9 @@ async function commitPaths(repository: WorkTree, call: CommitCall): Promise<Exec
   const { command, paths, isAlso } = call;
   const { fs, gitDir } = repository;
   const unknown = await listUnknown(repository, call);
-  if (unknown !== "") return { stdout: "", stderr: unknown, exitCode: 1 };
+  if (unknown !== "") return fail(unknown, 1);
   if (!isAlso && (await fs.exists(`${gitDir}/MERGE_HEAD`)))
-    return { stdout: "", stderr: "fatal: cannot do a partial commit during a merge.\n", exitCode: 128 };
+    return fail("fatal: cannot do a partial commit during a merge.\n", 128);
   const stage = (): Promise<ExecResult> => run({ ...command, args: ["add", ...paths] });
   const before = await fs.readFileBuffer(`${gitDir}/index`);
   const isOnly = !isAlso && (await readHead(repository)) !== null;

@@ -1,6 +1,7 @@
 import type { ExecResult } from "#git";
+import { fine } from "../line/answers.ts";
 import { limitedTo } from "../diff.ts";
-import { takeOptions } from "../line/flags.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
 import { limitOf } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
@@ -8,8 +9,6 @@ import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** `git mv` and `git rm`: what the package does not know of their arguments. */
-
-const fine = (stdout: string): ExecResult => ({ stdout, stderr: "", exitCode: 0 });
 
 /** What stands in the way of moving one file to another; null if nothing does. */
 async function refusalOf(
@@ -25,30 +24,12 @@ async function refusalOf(
   return { stdout: "", stderr, exitCode: 128 };
 }
 
-/** Moves files; never over another one unless it is forced to. */
+/** Moves files; never over another one unless the options force it. */
 export async function moveFiles(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, ["-v"]);
-  const { fs, cwd } = given.context;
-  const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  const [source = "", target = "", ...more] = paths;
-  const isForced = args.some((arg) => /^(?:-f|--force|-k)$/.test(arg));
+  const [source = "", target = "", ...more] = plainIn(given.args);
+  const isForced = given.args.some((arg) => /^(?:-f|--force|-k)$/.test(arg));
   const refusal = isForced || more.length > 0 ? null : await refusalOf(repository, given, source, target);
-  if (refusal !== null) return refusal;
-  const last = paths.at(-1) ?? "";
-  const isFolder = await fs.stat(fs.resolvePath(cwd, last)).then(
-    (stat) => stat.isDirectory,
-    () => false,
-  );
-  const result = await run({ ...given, args });
-  if (!options.has("-v") || result.exitCode !== 0) return result;
-  const name = (path: string): string => limitOf(repository, given.context, path);
-  const goal = (path: string): string => (isFolder ? `${last}/${path.replace(/^.*\//, "")}` : last);
-  return fine(
-    paths
-      .slice(0, -1)
-      .map((path) => `Renaming ${name(path)} to ${name(goal(path))}\n`)
-      .join(""),
-  );
+  return refusal ?? run(given);
 }
 
 /** Removes files. */
@@ -60,7 +41,7 @@ export async function removeFiles(repository: WorkTree, given: GitCommand): Prom
   const isKnown = (path: string): boolean =>
     known.some(limitedTo([limitOf(repository, given.context, path)]));
   const kept = args.filter((arg, at) => at === 0 || arg.startsWith("-") || isKnown(arg));
-  return kept.some((arg, at) => at > 0 && !arg.startsWith("-")) ? run({ ...given, args: kept }) : fine("");
+  return kept.some((arg, at) => at > 0 && !arg.startsWith("-")) ? run({ ...given, args: kept }) : fine();
 }
 
 /** Lists where HEAD or a branch was, as many times as a number like `-3` says. */

@@ -1,4 +1,6 @@
 import type { ExecResult } from "#git";
+import { fail, refuse } from "../line/answers.ts";
+import { joining } from "../line/missing.ts";
 import { checkOut } from "../checkouts.ts";
 import { takeOptions } from "../line/flags.ts";
 import type { GitCommand } from "../run-package.ts";
@@ -8,8 +10,6 @@ import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** Commits that are picked, taken back or merged: several at a time, and with one side of conflicts. */
-
-const fail = (stderr: string, exitCode = 129): ExecResult => ({ stdout: "", stderr, exitCode });
 
 /** The commits that arguments name, those of a range one by one in the order in which they are to be used. */
 async function spread(
@@ -105,6 +105,7 @@ function refusalOf(strategy: string, side: string): ExecResult | null {
   if (!/^(?:ort|recursive|resolve)$/.test(strategy))
     return fail(
       `error: git merge has no strategy ${strategy} here; git merge -X ours or -X theirs takes one side of conflicts\n`,
+      129,
     );
   const isKnown = /^(?:|ours|theirs|ignore-.*|patience|diff-algorithm.*|no-renames|find-renames.*)$/.test(
     side,
@@ -136,20 +137,8 @@ export async function runMerge(repository: WorkTree, given: GitCommand): Promise
 
 /** Rebases; the list of commits cannot be edited. */
 export async function runRebase(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, [
-    "-i",
-    "--autosquash",
-    "-x ",
-    "--exec=",
-    "-r",
-    "--rebase-merges",
-    "--root",
-  ]);
+  const { options, args } = takeOptions(given.args, ["-i"]);
   const editor = given.context.env.get("GIT_SEQUENCE_EDITOR") ?? "";
-  const others = [...options.keys()].filter((option) => option !== "-i" || !/^(?:true|:|cat)$/.test(editor));
-  if (others.length > 0)
-    return fail(
-      `error: git rebase has no ${others[0]} here; git reset --soft <commit> and git commit join commits, git commit --amend and git cherry-pick change and reorder them\n`,
-    );
+  if (options.has("-i") && !/^(?:true|:|cat)$/.test(editor)) return refuse("git rebase", "-i", joining);
   return checkOut(repository, { ...given, args });
 }

@@ -1,5 +1,6 @@
 import type { ExecResult } from "#git";
-import { takeOptions } from "../line/flags.ts";
+import { fail } from "../line/answers.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
@@ -22,8 +23,6 @@ const ownOptions = [
   "--show-origin",
   "--name-only",
 ];
-
-const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
 
 const asBoolean = (value: string): string =>
   /^(?:true|yes|on|1|)$/i.test(value) ? "true" : /^(?:false|no|off|0)$/i.test(value) ? "false" : value;
@@ -66,9 +65,8 @@ function asTyped(result: ExecResult, options: ReadonlyMap<string, string>): Exec
 export async function runConfig(repository: WorkTree | null, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, ownOptions);
   const command = { ...given, args };
-  const [key = "", value] = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  if (repository === null)
-    return value === undefined ? fail("", 1) : { stdout: "", stderr: outside, exitCode: 0 };
+  const [key = "", value] = plainIn(args);
+  if (repository === null) return value === undefined ? fail("", 1) : fail(outside, 0);
   if (options.has("--get-regexp")) return listMatching(command, key);
   if (options.has("--unset-all")) return unsetAll(command, key);
   if (options.has("--replace-all")) await unsetAll(command, key);

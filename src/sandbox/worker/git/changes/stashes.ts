@@ -1,4 +1,5 @@
 import type { ExecResult } from "#git";
+import { fail, fine, refuse } from "../line/answers.ts";
 import { checkOut } from "../checkouts.ts";
 import { limitedTo } from "../diff.ts";
 import { takeOptions } from "../line/flags.ts";
@@ -11,14 +12,6 @@ import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** `git stash`: of some files, and with what is staged. */
-
-const missing: Readonly<Record<string, string>> = {
-  "-a": "git stash -u stashes all but what is ignored",
-  "--staged": "commit what is staged, or keep git diff --cached in a file for git apply",
-  "-p": "name the files to stash",
-};
-
-const fail = (stderr: string, exitCode = 129): ExecResult => ({ stdout: "", stderr, exitCode });
 
 /** The commit of the newest stash, or of the one that is named, and that of its index. */
 async function readStash(
@@ -88,7 +81,7 @@ async function stashPaths(
   );
   if (unknown.length > 0)
     return fail(`error: pathspec '${unknown[0]}' did not match any file(s) known to git\n`, 1);
-  if (named.length === 0) return { stdout: "No local changes to save\n", stderr: "", exitCode: 0 };
+  if (named.length === 0) return fine("No local changes to save\n");
   const at = { ...command, context: { ...command.context, cwd: workTree } };
   const index = await fs.readFileBuffer(`${gitDir}/index`);
   const kept = new Map<string, Uint8Array | null>();
@@ -138,15 +131,11 @@ export async function runStash(repository: WorkTree, given: GitCommand): Promise
     return options.size > 0 ? applyStaged(repository, command) : checkOut(repository, command);
   }
   const { own, paths } = splitPaths(given.args);
-  const { options, args } = takeOptions(own, ["--keep-index", "--no-keep-index", "-a", "--staged", "-p"]);
-  const lack = [...options.keys()].find((option) => missing[option] !== undefined);
-  if (lack !== undefined) return fail(`error: git stash has no ${lack} here; ${missing[lack]}\n`);
+  const { options, args } = takeOptions(own, ["--keep-index", "--no-keep-index"]);
   const command = { ...given, args };
   if (paths.length === 0)
     return options.has("--keep-index") ? stashKeeping(repository, command) : checkOut(repository, command);
   if (args.includes("--include-untracked"))
-    return fail(
-      "error: git stash has no -u with paths here; git add the new files, then stash them by name\n",
-    );
+    return refuse("git stash", "-u with paths", "git add the new files, then stash them by name");
   return stashPaths(repository, command, paths);
 }

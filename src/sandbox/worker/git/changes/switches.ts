@@ -41,13 +41,6 @@ async function separate(repository: WorkTree, command: GitCommand): Promise<GitC
   return { ...command, args: args.toSpliced(second, 0, "--") };
 }
 
-const noPatch: ExecResult = {
-  stdout: "",
-  stderr:
-    "error: this git picks no hunks by hand: edit a patch of git diff and give it to git apply --cached\n",
-  exitCode: 129,
-};
-
 /** Takes back all changes before a checkout; returns what stops it, or what is left to say if there is no more to do. */
 async function force(
   repository: WorkTree,
@@ -73,9 +66,8 @@ export async function prepareSwitch(
   repository: WorkTree,
   given: GitCommand,
 ): Promise<GitCommand | ExecResult> {
-  const names = ["-f", "--discard-changes", "--track", "--track=", "-p"];
+  const names = ["-f", "--discard-changes", "--track", "--track="];
   const { options, args } = takeOptions(given.args, names);
-  if (options.has("-p")) return noPatch;
   const bare = { ...given, args };
   const command = args[0] === "checkout" ? await separate(repository, bare) : bare;
   const isForced = options.has("-f") || options.has("--discard-changes");

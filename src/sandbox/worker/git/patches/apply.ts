@@ -1,17 +1,16 @@
 import type { ExecResult } from "#git";
+import { decode, fail, fine, refuse } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { folderIn } from "../line/revisions.ts";
 import type { Context, GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
-import { countChanges, listSummary } from "./patch-counts.ts";
+import { countChanges } from "./patch-counts.ts";
 import { applyChange, BadPatch, readPatch, reverseChange } from "./read-patch.ts";
 import type { PatchedFile } from "./read-patch.ts";
 
 /** `git apply`: patches from files or the standard input, applied to the work tree or to the index. */
-
-const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
 
 /** A file as it becomes; null if it goes. */
 type Outcomes = ReadonlyMap<string, { readonly text: string; readonly mode: number | null } | null>;
@@ -113,8 +112,6 @@ const ownOptions = [
   "--3way",
   "--stat",
   "--numstat",
-  "--summary",
-  "--reject",
   "-v",
   "-q",
   "--apply",
@@ -122,16 +119,12 @@ const ownOptions = [
   "--directory=",
 ];
 
-const missing: Readonly<Record<string, string>> = {
-  "--reject": "it leaves no .rej files: take the hunks that do not fit out of the patch",
-};
-
 /** The standard input as text. */
 function textOf(stdin: Context["stdin"]): string {
   const raw: unknown = stdin;
   if (typeof raw !== "string") return "";
   const bytes = Uint8Array.from(raw, (character) => character.charCodeAt(0));
-  return /[^\0-\xff]/.test(raw) ? raw : new TextDecoder().decode(bytes);
+  return /[^\0-\xff]/.test(raw) ? raw : decode(bytes);
 }
 
 /** Reads the patches of these files; of the standard input if there are none. */
@@ -148,8 +141,7 @@ async function readInputs(context: Context, files: readonly string[]): Promise<s
 
 const noted = (changes: readonly PatchedFile[], options: ReadonlyMap<string, string>): string =>
   (options.has("--numstat") ? countChanges(changes, "numbers") : "") +
-  (options.has("--stat") ? countChanges(changes, "graph") : "") +
-  (options.has("--summary") ? listSummary(changes) : "");
+  (options.has("--stat") ? countChanges(changes, "graph") : "");
 
 /** Puts a folder before the paths of a change. */
 const below = (change: PatchedFile, folder: string): PatchedFile => {
@@ -170,9 +162,7 @@ async function placeFor(
   const { files } = await readIndex(repository);
   const read = async (path: string): Promise<string | null> => {
     const hash = files.get(path)?.hash;
-    return hash === undefined
-      ? null
-      : new TextDecoder().decode((await repository.objectStore.read(hash)).content);
+    return hash === undefined ? null : decode((await repository.objectStore.read(hash)).content);
   };
   return { fs, root, read };
 }
@@ -218,14 +208,6 @@ function readChanges(
 /** Returns whether a change is of a file in this folder: git leaves out what stands outside the one that it runs in. */
 const isBelow = ({ from, to }: PatchedFile, folder: string): boolean =>
   folder === "" || (to ?? from ?? "").startsWith(`${folder}/`);
-
-/** Returns what is wrong with the arguments; null if nothing is. */
-function refusalOf(options: ReadonlyMap<string, string>, files: readonly string[]): ExecResult | null {
-  const unknown = files.find((file) => /^-./.test(file));
-  if (unknown !== undefined) return fail(`error: git apply has no option ${unknown} here\n`, 129);
-  const lack = [...options.keys()].find((option) => missing[option] !== undefined);
-  return lack === undefined ? null : fail(`error: git apply has no ${lack} here; ${missing[lack]}\n`, 129);
-}
 
 /** Names the files that are not in the work tree as they are in the index. */
 async function listUnlike(
@@ -275,15 +257,17 @@ export async function applyPatches(repository: WorkTree | null, command: GitComm
   const { context } = command;
   const { options, args } = takeOptions(command.args, ownOptions);
   const files = args.slice(1).filter((arg) => arg !== "--");
-  const text = refusalOf(options, files) ?? (await readInputs(context, files));
+  const unknown = files.find((file) => /^-./.test(file));
+  if (unknown !== undefined) return refuse("git apply", unknown, "apply the patch without it");
+  const text = await readInputs(context, files);
   if (typeof text !== "string") return text;
   const all = readChanges(text, options);
   if (!("length" in all)) return all;
   const folder = repository === null ? "" : folderIn(repository, context);
   const changes = all.filter((change) => isBelow(change, folder));
   const notes = noted(changes, options);
-  const isNoteOnly = ["--stat", "--numstat", "--summary"].some((option) => options.has(option));
-  if (isNoteOnly && !options.has("--apply")) return { stdout: notes, stderr: "", exitCode: 0 };
+  const isNoteOnly = options.has("--stat") || options.has("--numstat");
+  if (isNoteOnly && !options.has("--apply")) return fine(notes);
   const { place, outcomes, errors } = await workOutFor(repository, command, changes, options);
   if (errors.length > 0) return fail(errors.map((error) => `error: ${error}\n`).join(""), 1);
   if (!options.has("--check")) await write(place, command, outcomes, options);

@@ -1,11 +1,10 @@
 import type { ExecResult } from "#git";
 import { createGit, MemoryFileSystem } from "#git";
+import { fail, refuse } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import type { Context, GitCommand } from "../run-package.ts";
 
 /** `git diff --no-index`: files or folders that are in no repository, compared in one of their own. */
-
-const fail = (stderr: string, exitCode = 128): ExecResult => ({ stdout: "", stderr, exitCode });
 
 /** Two files to compare, by their names; null is no file. */
 interface Pair {
@@ -121,10 +120,7 @@ export async function compareFiles(command: GitCommand): Promise<ExecResult> {
   const [one, other, ...more] = args.slice(1).filter((arg) => arg !== "--");
   const lack = args.slice(1).find((arg) => /^-[^-]|^--./.test(arg));
   if (lack !== undefined)
-    return fail(
-      `error: git diff --no-index has no ${lack} here; it shows patches, or names with --name-only\n`,
-      129,
-    );
+    return refuse("git diff --no-index", lack, "it shows patches, or names with --name-only");
   if (one === undefined || other === undefined || more.length > 0)
     return fail("usage: git diff --no-index [<options>] <path> <path>\n", 129);
   const pairs = await pairsOf(command.context, [one, other]);

@@ -1,6 +1,7 @@
 import type { ExecResult } from "#git";
+import { fail, fine } from "../line/answers.ts";
 import { limitedTo } from "../diff.ts";
-import { takeOptions } from "../line/flags.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
 import { folderIn, limitOf } from "../line/revisions.ts";
 import { quoteName, relativeName } from "../names.ts";
 import type { GitCommand } from "../run-package.ts";
@@ -41,16 +42,16 @@ async function listFolders(
   const others = await listOthers(repository, command, isStandard);
   const lines = joinFolders(others, files.keys()).filter((path) => path.startsWith(folder));
   const shown = lines.map((path) => `${quoteName(relativeName(folder, path), command.asciiOnly)}\n`);
-  return { stdout: shown.join(""), stderr: "", exitCode: 0 };
+  return fine(shown.join(""));
 }
 
 /** Lists files. */
 export async function listFiles(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, ownOptions);
   const command = { ...given, args };
-  const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const paths = plainIn(args);
   const unmatched = options.has("--error-unmatch") ? await listUnmatched(repository, command, paths) : "";
-  if (unmatched !== "") return { stdout: "", stderr: unmatched, exitCode: 1 };
+  if (unmatched !== "") return fail(unmatched, 1);
   const has = (letter: string, word: string): boolean => args.includes(letter) || args.includes(word);
   const hasOthers = has("-o", "--others");
   if (options.has("--directory") && hasOthers)

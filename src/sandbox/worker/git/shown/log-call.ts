@@ -63,7 +63,6 @@ const picks = [
   "-S ",
   "-G ",
   "--diff-filter=",
-  "--no-walk",
 ];
 
 const isCount = (arg: string): boolean => /^--(?:reverse$|skip=|max-count=)/.test(arg);

@@ -1,3 +1,4 @@
+import { decode } from "../line/answers.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { readParents } from "../merge-base.ts";
@@ -17,7 +18,7 @@ const linesOf = (patch: string, mark: string): string[] =>
 const timesIn = (lines: readonly string[], text: string): number => lines.join("\n").split(text).length - 1;
 
 async function readMessage({ objectStore }: WorkTree, hash: string): Promise<string> {
-  const text = new TextDecoder().decode((await objectStore.read(hash)).content);
+  const text = decode((await objectStore.read(hash)).content);
   return text.slice(text.indexOf("\n\n") + 2);
 }
 

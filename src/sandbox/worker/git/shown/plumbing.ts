@@ -1,6 +1,7 @@
 import type { ExecResult, RawObject } from "#git";
+import { decode, fail, fine } from "../line/answers.ts";
 import { limitedTo } from "../diff.ts";
-import { takeOptions } from "../line/flags.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
 import { limitOf, resolveObject } from "../line/revisions.ts";
 import { findMergeBase } from "../merge-base.ts";
 import { quoteName } from "../names.ts";
@@ -12,11 +13,6 @@ import { showLog } from "./show-log.ts";
 import { listOthers } from "./show-status.ts";
 
 /** Commands for scripts that the package lacks: objects, folders of commits, lists of commits, ignored files. */
-
-const fine = (stdout: string): ExecResult => ({ stdout, stderr: "", exitCode: 0 });
-const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
-
-const decode = (content: Uint8Array): string => new TextDecoder().decode(content);
 
 const typeOf = (mode: number): string => (mode === 0o40000 ? "tree" : mode === 0o160000 ? "commit" : "blob");
 
@@ -158,7 +154,7 @@ export async function checkIgnore(repository: WorkTree, command: GitCommand): Pr
   const { args, context } = command;
   if (args.includes("-v"))
     return fail("error: git check-ignore has no -v here; without it, it names what is ignored\n", 129);
-  const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const paths = plainIn(args);
   const open = new Set(await listOthers(repository, command, true));
   const all = await listOthers(repository, command, false);
   const ignored = paths.filter((path) => {
@@ -182,7 +178,7 @@ export async function diffTree(repository: WorkTree, given: GitCommand): Promise
     "--cc",
     "-t",
   ]);
-  const revisions = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const revisions = plainIn(args);
   const forms = args.slice(1).filter((arg) => arg.startsWith("-"));
   if (forms.length === 0)
     return fail(
@@ -223,13 +219,4 @@ export async function mergeBase(repository: WorkTree, { args, context }: GitComm
   const base = await findMergeBase(repository, first, second);
   if (options.has("--is-ancestor")) return fail("", base === first ? 0 : 1);
   return base === null ? fail("", 1) : fine(`${base}\n`);
-}
-
-/** Says which files are not as they are in the index, which this git keeps up to date by itself. */
-export async function updateIndex(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const other = given.args.slice(1).find((arg) => !/^(?:--refresh|--really-refresh|-q)$/.test(arg));
-  const way = "use git add, git rm --cached or chmod";
-  if (other !== undefined) return fail(`error: git update-index has no ${other} here; ${way}\n`, 129);
-  const { stdout } = await showDiff(repository, { ...given, args: ["diff", "--name-only"] });
-  return { stdout: stdout.replace(/\n/g, ": needs update\n"), stderr: "", exitCode: stdout === "" ? 0 : 1 };
 }

@@ -1,6 +1,7 @@
 import type { ExecResult } from "#git";
+import { decode, fail, fine } from "../line/answers.ts";
 import { createGlobMatcher } from "../../../glob.ts";
-import { takeOptions } from "../line/flags.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
 import { resolveObject } from "../line/revisions.ts";
 import { listHistory } from "../merge-base.ts";
 import type { GitCommand } from "../run-package.ts";
@@ -9,9 +10,6 @@ import { readHead } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** Lists of branches and tags: `git branch`, `git tag`, `git show-ref` and `git for-each-ref`. */
-
-const fine = (stdout: string): ExecResult => ({ stdout, stderr: "", exitCode: 0 });
-const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
 
 interface ListedRef {
   readonly name: string;
@@ -31,7 +29,7 @@ async function readRefs(repository: WorkTree, prefix: string): Promise<readonly 
   return Promise.all(
     refs.map(async ({ name, hash }) => {
       const { type, content } = await repository.objectStore.read(hash);
-      const text = new TextDecoder().decode(content);
+      const text = decode(content);
       const commit = type === "tag" ? (/^object (\S+)/.exec(text)?.[1] ?? hash) : hash;
       return { name, hash, short: shortName(name), type, text, commit };
     }),
@@ -155,15 +153,8 @@ async function list(
 
 /** Lists branches, or does with them what the package does. */
 export async function runBranch(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(joinNames(given.args), [
-    ...listOptions,
-    "-l",
-    "-f",
-    "--unset-upstream",
-    "--no-unset",
-  ]);
-  const names = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  if (options.has("--unset-upstream")) return unsetUpstream(repository, given, names[0]);
+  const { options, args } = takeOptions(joinNames(given.args), [...listOptions, "-l", "-f"]);
+  const names = plainIn(args);
   if (options.has("-f") && names.length > 0) return forceBranch(repository, { ...given, args });
   const deletion = args.find((arg) => /^(?:-[dD]|--delete)$/.test(arg));
   if (deletion !== undefined && names.length > 1) return deleteBranches(given, args, names);
@@ -195,7 +186,7 @@ async function deleteBranches(
 }
 
 async function forceBranch(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const [name = "", start = "HEAD"] = command.args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const [name = "", start = "HEAD"] = plainIn(command.args);
   const commit = await resolveObject(repository, command.context, `${start}^{commit}`);
   if (commit === null) return fail(`fatal: not a valid object name: '${start}'\n`, 128);
   if ((await currentBranch(repository)) === `refs/heads/${name}`)
@@ -203,32 +194,13 @@ async function forceBranch(repository: WorkTree, command: GitCommand): Promise<E
   const exists = (await repository.refStore.readRef(`refs/heads/${name}`)) !== null;
   if (!exists) return run({ ...command, args: ["branch", name, commit] });
   await repository.refStore.writeRef(`refs/heads/${name}`, commit);
-  return fine("");
-}
-
-async function unsetUpstream(
-  repository: WorkTree,
-  command: GitCommand,
-  named: string | undefined,
-): Promise<ExecResult> {
-  const name = named ?? shortName((await currentBranch(repository)) ?? "");
-  const keys = [`branch.${name}.remote`, `branch.${name}.merge`];
-  const results = [];
-  for (const key of keys) results.push(await run({ ...command, args: ["config", "--unset", key] }));
-  return results.every(({ exitCode }) => exitCode === 0)
-    ? fine("")
-    : fail(`fatal: Branch '${name}' has no upstream information\n`, 128);
+  return fine();
 }
 
 /** Lists tags, or does with them what the package does. */
 export async function runTag(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(joinNames(given.args), [...listOptions, "-n*", "-l", "--list"]);
-  const names = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  if (args.includes("-s") || args.includes("-v"))
-    return fail(
-      "error: this git signs and verifies no tags; git tag -a -m makes one without a signature\n",
-      129,
-    );
+  const names = plainIn(args);
   const isList = options.size > 0 || args.length === 1;
   if (!isList) return run({ ...given, args });
   const isNoted = options.has("-n");
@@ -240,7 +212,7 @@ export async function runTag(repository: WorkTree, given: GitCommand): Promise<E
 /** Lists refs with their hashes. */
 export async function showRefs(repository: WorkTree, { args }: GitCommand): Promise<ExecResult> {
   const isQuiet = args.includes("-q") || args.includes("--quiet");
-  const names = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const names = plainIn(args);
   const kinds = ["heads", "tags"].filter((kind) => args.includes(`--${kind}`));
   const prefixes = kinds.length === 0 ? ["refs"] : kinds.map((kind) => `refs/${kind}`);
   const all = (await Promise.all(prefixes.map((prefix) => readRefs(repository, prefix)))).flat();
@@ -258,7 +230,7 @@ export async function showRefs(repository: WorkTree, { args }: GitCommand): Prom
 /** Lists refs in a format. */
 export async function forEachRef(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(joinNames(given.args), [...listOptions, "--count="]);
-  const prefixes = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const prefixes = plainIn(args);
   const refs = await readRefs(repository, "refs");
   const kept = refs.filter(
     ({ name }) =>
@@ -276,10 +248,10 @@ export async function forEachRef(repository: WorkTree, given: GitCommand): Promi
 export async function symbolicRef(repository: WorkTree, { args }: GitCommand): Promise<ExecResult> {
   const isShort = args.includes("--short");
   const isQuiet = args.includes("-q") || args.includes("--quiet");
-  const [name = "HEAD", target] = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const [name = "HEAD", target] = plainIn(args);
   if (target !== undefined) {
     await repository.refStore.writeRef(name, { type: "symbolic", target });
-    return fine("");
+    return fine();
   }
   const ref = await repository.refStore.readRef(name);
   if (ref?.type !== "symbolic")
@@ -289,16 +261,16 @@ export async function symbolicRef(repository: WorkTree, { args }: GitCommand): P
 
 /** Sets or deletes a ref. */
 export async function updateRef(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
-  const [name = "", target = ""] = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const [name = "", target = ""] = plainIn(args);
   const [head, current] = [await readHead(repository), await currentBranch(repository)];
   const ref = name === "HEAD" && current !== null && head !== null ? current : name;
   if (args.includes("-d")) {
     await repository.refStore.deleteRef(ref);
-    return fine("");
+    return fine();
   }
   const hash = await resolveObject(repository, context, target);
   if (hash === null || !/^(?:HEAD$|refs\/)/.test(ref))
     return fail(`fatal: ${target}: not a valid SHA1\n`, 128);
   await repository.refStore.writeRef(ref, hash);
-  return fine("");
+  return fine();
 }

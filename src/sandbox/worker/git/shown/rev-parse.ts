@@ -1,4 +1,5 @@
 import type { ExecResult } from "#git";
+import { fail } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { folderIn, resolveObject } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
@@ -31,8 +32,7 @@ export async function revParse(repository: WorkTree, given: GitCommand): Promise
   const named = await withObjects(repository, { ...given, args });
   const result = await run({ ...named, args: named.args });
   const isQuiet = options.has("-q") || options.has("--quiet");
-  if (result.exitCode !== 0)
-    return isQuiet ? { stdout: "", stderr: "", exitCode: 1 } : withEcho(result, args);
+  if (result.exitCode !== 0) return isQuiet ? fail("", 1) : withEcho(result, args);
   const length = Math.max(4, Number(options.get("--short")) || 7);
   const shorten = (text: string): string => text.replace(/^[0-9a-f]{40}$/gm, (hash) => hash.slice(0, length));
   const stdout = options.has("--short") ? shorten(result.stdout) : result.stdout;

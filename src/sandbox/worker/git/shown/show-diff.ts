@@ -1,6 +1,7 @@
 import type { ExecResult } from "#git";
+import { fine } from "../line/answers.ts";
 import { completeNames, completePatches } from "../diff.ts";
-import { takeOptions } from "../line/flags.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
 import { folderIn, limitsIn, readCommits, separatePaths } from "../line/revisions.ts";
 import { readNames, relativeName } from "../names.ts";
 import type { GitCommand } from "../run-package.ts";
@@ -22,7 +23,7 @@ async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecRes
     names.length === 0
       ? args
       : ["diff", "--name-status", ...args.slice(1).filter((arg) => !names.includes(arg))];
-  const revisions = own.slice(1).filter((arg) => !arg.startsWith("-"));
+  const revisions = plainIn(own);
   const commits = await readCommits(repository, revisions, context);
   if (commits === null || own.some((arg) => otherForms.includes(arg))) return run(given);
   const result = await run({ ...given, args: shown });
@@ -56,8 +57,6 @@ const ownOptions = [
   "--stat=",
   "--check",
   "--no-patch",
-  "--patch-with-stat",
-  "--compact-summary",
   "--exit-code",
   "--quiet",
   "--diff-filter=",
@@ -104,7 +103,7 @@ async function showForms(
     const text = isSummary ? summarizePatches(result.stdout) : result.stdout;
     shown += form === "--patch" && shown !== "" && text !== "" ? `\n${text}` : text;
   }
-  return { stdout: shown, stderr: "", exitCode: 0 };
+  return fine(shown);
 }
 
 /** Ends names with NUL instead of a line end, and leaves them as they are. */
@@ -118,8 +117,6 @@ const endWithNul = (text: string): string =>
 
 /** The forms that options choose; a patch if they choose none. */
 function formsOf(options: ReadonlyMap<string, string>): readonly string[] {
-  if (options.has("--patch-with-stat")) return ["--stat", "--patch"];
-  if (options.has("--compact-summary")) return ["--stat"];
   const chosen = forms.filter((form) => options.has(form));
   return chosen.length === 0 && !options.has("--no-patch") ? ["--patch"] : chosen;
 }
@@ -172,7 +169,7 @@ async function showChosen(
   if (filter !== undefined && others.length === 0 && form.startsWith("--name-"))
     return showNames(repository, command, filter, form === "--name-status");
   const limited = await filtered(repository, command, filter);
-  if (limited === null) return { stdout: "", stderr: "", exitCode: 0 };
+  if (limited === null) return fine();
   return options.has("--check") ? check(repository, limited) : showForms(repository, limited, chosen);
 }
 

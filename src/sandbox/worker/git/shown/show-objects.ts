@@ -1,4 +1,5 @@
 import type { ExecResult } from "#git";
+import { fine } from "../line/answers.ts";
 import { completeHistory } from "../history.ts";
 import { folderIn, resolveObject } from "../line/revisions.ts";
 import { readParents } from "../merge-base.ts";
@@ -13,8 +14,6 @@ import { showDiff } from "./show-diff.ts";
 import { showEach } from "./show-log.ts";
 
 /** `git show`: commits, tags, folders and files. */
-
-const fine = (stdout: string): ExecResult => ({ stdout, stderr: "", exitCode: 0 });
 
 /** Shows a commit or tag as the package does, completed. */
 async function showPlain(
