@@ -1,6 +1,6 @@
 import type { GitContext, ObjectStore } from "#git";
 import { decode } from "./line/answers.ts";
-import type { IFileSystem } from "just-bash/browser";
+import type { FsStat, IFileSystem } from "just-bash/browser";
 import { joinBytes } from "../files/bytes.ts";
 
 /** Files of a tree, the index or the work tree, by their paths from the top of the repository. */
@@ -14,13 +14,18 @@ export interface TrackedFile {
 
 /** Repository with a work tree, over the files of the shell. */
 export interface WorkTree extends GitContext {
-  readonly fs: GitContext["fs"] & Pick<IFileSystem, "chmod" | "lstat">;
+  readonly fs: GitContext["fs"] & Pick<IFileSystem, "chmod" | "lstat" | "readlink">;
   readonly workTree: string;
 }
 
 export const regularMode = 0o100644;
 const executableMode = 0o100755;
 const linkMode = 0o120000;
+export const folderMode = 0o40000;
+
+/** Returns git's mode of a file of the work tree. */
+export const modeOf = ({ isSymbolicLink, mode }: FsStat): number =>
+  isSymbolicLink ? linkMode : (mode & 0o100) === 0 ? regularMode : executableMode;
 
 /** Returns the type of a file by its mode: regular, link or submodule. */
 export const typeOfMode = (mode: number): number => mode >> 12;
@@ -124,7 +129,7 @@ export function listTree(content: Uint8Array): readonly TreeEntry[] {
     const [, digits = "", name = ""] = /^(\d+) (.*)$/s.exec(decode(content.subarray(at, end))) ?? [];
     const mode = Number.parseInt(digits, 8);
     at = end + 21;
-    entries.push({ name, mode, hash: hexOf(content.subarray(end + 1, at)), isFolder: mode === 0o40000 });
+    entries.push({ name, mode, hash: hexOf(content.subarray(end + 1, at)), isFolder: mode === folderMode });
   }
   return entries;
 }
@@ -172,8 +177,7 @@ export async function readWorkTree(repository: WorkTree, files: TrackedFiles): P
   for (const [path, file] of files) {
     const stat = await repository.fs.lstat(`${repository.workTree}/${path}`).catch(() => null);
     if (stat === null || stat.isDirectory !== (typeOfMode(file.mode) === submoduleType)) continue;
-    const own = stat.isSymbolicLink ? linkMode : (stat.mode & 0o100) === 0 ? regularMode : executableMode;
-    found.set(path, hasModes && !stat.isDirectory ? { ...file, mode: own } : file);
+    found.set(path, hasModes && !stat.isDirectory ? { ...file, mode: modeOf(stat) } : file);
   }
   return found;
 }

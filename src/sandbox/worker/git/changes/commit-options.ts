@@ -4,6 +4,7 @@ import { takeOptions } from "../line/flags.ts";
 import { resolveObject } from "../line/revisions.ts";
 import type { Context, GitCommand } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
+import { readCommitter, readDate } from "./who.ts";
 
 /** The options of `git commit` that the package does not know: whose commit it is, and what its message is made of. */
 
@@ -88,15 +89,6 @@ function environmentOf(env: Context["env"], author: string, date: string | undef
   return own;
 }
 
-/** What signs a message off. */
-const signerOf = ({ context, settings = {} }: GitCommand, config: string): string => {
-  const own = (key: string): string | undefined =>
-    settings[`user.${key}`] ?? new RegExp(`^\\s*${key}\\s*=\\s*(.*?)\\s*$`, "m").exec(config)?.[1];
-  const name = context.env.get("GIT_COMMITTER_NAME") ?? own("name") ?? "Limpet";
-  const mail = context.env.get("GIT_COMMITTER_EMAIL") ?? own("email") ?? "agent@localhost";
-  return `Signed-off-by: ${name} <${mail}>`;
-};
-
 /** The messages that a commit is to have, in place of those of the command line; null if another commit is not there. */
 async function composeMessages(
   repository: WorkTree,
@@ -127,27 +119,25 @@ async function markMessages(
 }
 
 async function listTrailers(
-  { fs, gitDir }: WorkTree,
+  repository: WorkTree,
   command: GitCommand,
   options: ReadonlyMap<string, string>,
 ): Promise<readonly string[]> {
   const trailer = options.get("--trailer");
-  const config = await fs.readFile(`${gitDir}/config`).catch(() => "");
   return [
     ...(trailer === undefined ? [] : [trailer.replace(/^([A-Za-z-]+)=/, "$1: ")]),
-    ...(options.has("-s") ? [signerOf(command, config)] : []),
+    ...(options.has("-s") ? [`Signed-off-by: ${await readCommitter(repository, command)}`] : []),
   ];
 }
 
 /** The change of the author that the options of an amended commit ask for. */
-function authorChangeOf(options: ReadonlyMap<string, string>): AuthorChange | null {
-  const [author, date] = [options.get("--author"), options.get("--date")];
+function authorChangeOf(options: ReadonlyMap<string, string>, date: string | undefined): AuthorChange | null {
+  const author = options.get("--author");
   if (options.has("--reset-author")) return (_, committer) => committer;
   if (author === undefined && date === undefined) return null;
   return (before) => {
     const [, name = "", time = ""] = /^(.*>) (.*)$/.exec(before) ?? [];
-    const seconds = Math.floor(Date.parse(date ?? "") / 1000);
-    return `${author ?? name} ${Number.isNaN(seconds) ? time : `${seconds} +0000`}`;
+    return `${author ?? name} ${date ?? time}`;
   };
 }
 
@@ -166,20 +156,23 @@ export async function readCommitCall(
 ): Promise<CommitCall | ExecResult> {
   const { messages, others, paths } = splitArguments(given.args);
   const { options, args } = takeOptions(others, ownOptions);
+  const date = options.get("--date");
+  const time = date === undefined ? undefined : readDate(date);
+  if (time === null) return fail(`fatal: invalid date format: ${date}; write it as 2026-01-31T10:00:00Z\n`);
   const reused = options.get("-C") ?? options.get("--reuse-message");
   const known = reused === undefined ? undefined : await readCommit(repository, given.context, reused);
   const found = known === null ? null : await composeMessages(repository, given, options, messages);
   if (found === null || known === null) return fail("fatal: could not lookup commit\n", 128);
   const author = authorIn(options, known);
   if (typeof author !== "string") return author;
-  const env = environmentOf(given.context.env, author, options.get("--date"));
+  const env = environmentOf(given.context.env, author, time);
   const spoken = (known === undefined ? found : [known.message]).flatMap((message) => ["-m", message]);
   return {
     command: { ...given, args: [...args, ...spoken], context: { ...given.context, env } },
     paths,
     isDry: options.has("--dry-run"),
     isAlso: options.has("-i"),
-    authorOf: args.includes("--amend") ? authorChangeOf(options) : null,
+    authorOf: args.includes("--amend") ? authorChangeOf(options, time) : null,
   };
 }
 

@@ -1,11 +1,9 @@
 import type { ExecResult } from "#git";
 import { fine } from "../line/answers.ts";
-import { limitedTo } from "../diff.ts";
 import { plainIn, takeOptions } from "../line/flags.ts";
-import { limitOf } from "../line/revisions.ts";
+import { limitOf, listUnknown } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
-import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** `git mv` and `git rm`: what the package does not know of their arguments. */
@@ -36,12 +34,9 @@ export async function moveFiles(repository: WorkTree, given: GitCommand): Promis
 export async function removeFiles(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, ["--ignore-unmatch"]);
   if (options.size === 0) return run({ ...given, args });
-  const { files, unmerged } = await readIndex(repository);
-  const known = [...files.keys(), ...unmerged];
-  const isKnown = (path: string): boolean =>
-    known.some(limitedTo([limitOf(repository, given.context, path)]));
-  const kept = args.filter((arg, at) => at === 0 || arg.startsWith("-") || isKnown(arg));
-  return kept.some((arg, at) => at > 0 && !arg.startsWith("-")) ? run({ ...given, args: kept }) : fine();
+  const unknown = await listUnknown(repository, given.context, plainIn(args));
+  const kept = args.filter((arg) => !unknown.includes(arg));
+  return plainIn(kept).length > 0 ? run({ ...given, args: kept }) : fine();
 }
 
 /** Lists where HEAD or a branch was, as many times as a number like `-3` says. */

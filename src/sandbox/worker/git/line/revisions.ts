@@ -1,7 +1,8 @@
+import { limitedTo } from "../diff.ts";
 import { findMergeBase } from "../merge-base.ts";
 import type { Context } from "../run-package.ts";
 import { run } from "../run-package.ts";
-import { listTree } from "../tracked-files.ts";
+import { listTree, readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** The commits and paths that arguments name. */
@@ -19,6 +20,18 @@ export function limitOf(repository: WorkTree, { fs, cwd }: Context, path: string
 export function limitsIn(repository: WorkTree, args: readonly string[], context: Context): readonly string[] {
   const separator = args.indexOf("--");
   return separator < 0 ? [] : args.slice(separator + 1).map((path) => limitOf(repository, context, path));
+}
+
+/** Lists those of the paths that match nothing in the index, nor among these other paths. */
+export async function listUnknown(
+  repository: WorkTree,
+  context: Context,
+  paths: readonly string[],
+  others: Iterable<string> = [],
+): Promise<readonly string[]> {
+  const { files, unmerged } = await readIndex(repository);
+  const known = [...files.keys(), ...unmerged, ...others];
+  return paths.filter((path) => !known.some(limitedTo([limitOf(repository, context, path)])));
 }
 
 /** The hashes of the commits that the arguments name; null if they name something else. */

@@ -1,8 +1,7 @@
 import type { ExecResult } from "#git";
 import { fail, fine } from "../line/answers.ts";
-import { limitedTo } from "../diff.ts";
 import { plainIn, takeOptions } from "../line/flags.ts";
-import { folderIn, limitOf } from "../line/revisions.ts";
+import { folderIn, limitOf, listUnknown } from "../line/revisions.ts";
 import { quoteName, relativeName } from "../names.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
@@ -13,23 +12,6 @@ import { joinFolders, listOthers } from "./show-status.ts";
 /** `git ls-files`: what the index has, and what it has not. */
 
 const ownOptions = ["--error-unmatch", "--directory", "--full-name"];
-
-/** The paths that nothing in the index matches, as errors of git. */
-async function listUnmatched(
-  repository: WorkTree,
-  { context }: GitCommand,
-  paths: readonly string[],
-): Promise<string> {
-  const { files, unmerged } = await readIndex(repository);
-  const known = [...files.keys(), ...unmerged];
-  const lacks = paths.filter((path) => !known.some(limitedTo([limitOf(repository, context, path)])));
-  return lacks
-    .map(
-      (path) =>
-        `error: pathspec '${path}' did not match any file(s) known to git\nDid you forget to 'git add'?\n`,
-    )
-    .join("");
-}
 
 /** Lists what is not tracked, folders without tracked files as such. */
 async function listFolders(
@@ -50,8 +32,17 @@ export async function listFiles(repository: WorkTree, given: GitCommand): Promis
   const { options, args } = takeOptions(given.args, ownOptions);
   const command = { ...given, args };
   const paths = plainIn(args);
-  const unmatched = options.has("--error-unmatch") ? await listUnmatched(repository, command, paths) : "";
-  if (unmatched !== "") return fail(unmatched, 1);
+  const unknown = options.has("--error-unmatch") ? await listUnknown(repository, given.context, paths) : [];
+  if (unknown.length > 0)
+    return fail(
+      unknown
+        .map(
+          (path) =>
+            `error: pathspec '${path}' did not match any file(s) known to git\nDid you forget to 'git add'?\n`,
+        )
+        .join(""),
+      1,
+    );
   const has = (letter: string, word: string): boolean => args.includes(letter) || args.includes(word);
   const hasOthers = has("-o", "--others");
   if (options.has("--directory") && hasOthers)
