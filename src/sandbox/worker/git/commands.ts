@@ -4,7 +4,7 @@ import { limitedTo } from "./diff.ts";
 import { commit } from "./changes/commits.ts";
 import { runMerge, runPicks, runRebase } from "./changes/picks.ts";
 import { runStash } from "./changes/stashes.ts";
-import { moveFiles, removeFiles, showReflog } from "./changes/moves.ts";
+import { clean, moveFiles, removeFiles, showReflog } from "./changes/moves.ts";
 import { runConfig } from "./changes/settings.ts";
 import { search } from "./shown/search.ts";
 import { listFiles } from "./shown/list-files.ts";
@@ -95,6 +95,7 @@ const completed: Readonly<Record<string, Run>> = {
   "ls-files": listFiles,
   reflog: showReflog,
   grep: search,
+  clean,
   mv: moveFiles,
   rm: removeFiles,
   branch: runBranch,

@@ -20,7 +20,7 @@ export interface WorkTree extends GitContext {
 
 export const regularMode = 0o100644;
 const executableMode = 0o100755;
-const linkMode = 0o120000;
+export const linkMode = 0o120000;
 export const folderMode = 0o40000;
 
 /** Returns git's mode of a file of the work tree. */

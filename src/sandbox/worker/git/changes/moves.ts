@@ -1,12 +1,12 @@
 import type { ExecResult } from "#git";
-import { fine } from "../line/answers.ts";
+import { fine, refuse } from "../line/answers.ts";
 import { plainIn, takeOptions } from "../line/flags.ts";
 import { limitOf, listUnknown } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
-/** `git mv` and `git rm`: what the package does not know of their arguments. */
+/** `git mv`, `git rm` and `git clean`: what the package does not know of their arguments. */
 
 /** What stands in the way of moving one file to another; null if nothing does. */
 async function refusalOf(
@@ -37,6 +37,41 @@ export async function removeFiles(repository: WorkTree, given: GitCommand): Prom
   const unknown = await listUnknown(repository, given.context, plainIn(args));
   const kept = args.filter((arg) => !unknown.includes(arg));
   return plainIn(kept).length > 0 ? run({ ...given, args: kept }) : fine();
+}
+
+/** Finds a repository of its own in a folder; null if there is none. */
+async function findNested(fs: WorkTree["fs"], folder: string): Promise<string | null> {
+  const names = await fs.readdir(folder);
+  if (names.includes(".git")) return folder;
+  for (const name of names) {
+    const isFolder = (await fs.lstat(`${folder}/${name}`)).isDirectory;
+    const found = isFolder ? await findNested(fs, `${folder}/${name}`) : null;
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** Removes what is not tracked; a repository of its own only if the option to force is given twice. */
+export async function clean(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { fs, workTree } = repository;
+  const isForced = given.args.filter((arg) => arg === "-f" || arg === "--force").length > 1;
+  const isDry = given.args.some((arg) => arg === "-n" || arg === "--dry-run");
+  if (isForced || isDry) return run(given);
+  const dry = await run({ ...given, args: ["clean", "-n", ...given.args.slice(1)] });
+  for (const [, name = ""] of dry.stdout.matchAll(/^Would remove (.*)\/$/gm)) {
+    const full = [given.context.cwd, workTree].map((top) => given.context.fs.resolvePath(top, name));
+    for (const folder of full) {
+      const isFolder = (await fs.lstat(folder).catch(() => null))?.isDirectory === true;
+      const nested = isFolder ? await findNested(fs, folder) : null;
+      if (nested !== null)
+        return refuse(
+          "git clean",
+          `-f for ${nested}, a repository of its own,`,
+          `add -e ${name} to leave it, or -ff to remove it`,
+        );
+    }
+  }
+  return run(given);
 }
 
 /** Lists where HEAD or a branch was, as many times as a number like `-3` says. */

@@ -1,5 +1,5 @@
 import type { ExecResult } from "#git";
-import { fail, refuse } from "../line/answers.ts";
+import { fail, refuse, textIn } from "../line/answers.ts";
 import { joining } from "../line/missing.ts";
 import { checkOut } from "../checkouts.ts";
 import { takeOptions } from "../line/flags.ts";
@@ -71,13 +71,21 @@ async function takeSide(repository: WorkTree, command: GitCommand, side: string)
   const { unmerged } = await readIndex(repository);
   const at = { ...command, context: { ...command.context, cwd: workTree } };
   for (const path of unmerged) {
-    const text = await fs.readFile(`${workTree}/${path}`).catch(() => null);
-    if (text === null)
+    const file = `${workTree}/${path}`;
+    const isFile = (await fs.lstat(file).catch(() => null))?.isFile === true;
+    const text = isFile
+      ? await fs
+          .readFileBuffer(file)
+          .then(textIn)
+          .catch(() => "")
+      : "";
+    const settled = text.replace(hunk, side === "ours" ? "$1" : "$2");
+    if (settled === text)
       return fail(
-        `error: -X ${side} does not settle ${path}, which one side deletes; use git add or git rm, then git commit --no-edit\n`,
+        `error: -X ${side} does not settle ${path}, which one side deletes or which is no text; use git checkout --${side} ${path}, git add or git rm, then git commit --no-edit\n`,
         1,
       );
-    await fs.writeFile(`${workTree}/${path}`, text.replace(hunk, side === "ours" ? "$1" : "$2"));
+    await fs.writeFile(file, settled);
   }
   await run({ ...at, args: ["add", ...[...unmerged].map((path) => `./${path}`)] });
   const done = await run({ ...at, args: ["commit", "--no-edit"] });

@@ -1,9 +1,10 @@
 import type { ExecResult } from "#git";
+import { fine } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { resolveObject } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
-import { readHead, readIndex } from "../tracked-files.ts";
+import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** `git checkout` and `git switch`: what the package does not know of their arguments. */
@@ -41,16 +42,24 @@ async function separate(repository: WorkTree, command: GitCommand): Promise<GitC
   return { ...command, args: args.toSpliced(second, 0, "--") };
 }
 
-/** Takes back all changes before a checkout; returns what stops it, or what is left to say if there is no more to do. */
-async function force(
-  repository: WorkTree,
-  command: GitCommand,
-  isForced: boolean,
-): Promise<ExecResult | null> {
-  if (!isForced || command.args.includes("--")) return null;
+/** Returns whether a checkout with these arguments names a commit or branch that is there, and no branch that is one already. */
+async function canSwitch(repository: WorkTree, { args, context }: GitCommand): Promise<boolean> {
+  const { refStore } = repository;
+  const [at] = plainPlaces(args);
+  const name = at === undefined ? "HEAD" : (args[at] ?? "");
+  const created = args[args.findIndex((arg) => arg === "-b" || arg === "-c") + 1] ?? "";
+  if (created !== args[0] && (await refStore.readRef(`refs/heads/${created}`)) !== null) return false;
+  if (name === "-" || (await resolveObject(repository, context, `${name}^{commit}`)) !== null) return true;
+  return (await refStore.listRefs("refs/remotes")).some((ref) => ref.name.endsWith(`/${name}`));
+}
+
+/** Takes back all changes before a forced checkout; returns the answer if there is no more to do. */
+async function force(repository: WorkTree, command: GitCommand): Promise<ExecResult | null> {
+  // A checkout that is to fail must not take changes back.
+  if (command.args.includes("--") || !(await canSwitch(repository, command))) return null;
   const reset = await run({ ...command, args: ["reset", "--hard"] });
-  if (reset.exitCode !== 0) return (await readHead(repository)) === null ? null : reset;
-  return command.args.length === 1 ? { ...reset, stdout: "" } : null;
+  if (reset.exitCode !== 0) return reset;
+  return command.args.length === 1 ? fine() : null;
 }
 
 /** Names the branch that a remote one is to become: the package tracks a remote branch of the same name by itself. */
@@ -71,6 +80,6 @@ export async function prepareSwitch(
   const bare = { ...given, args };
   const command = args[0] === "checkout" ? await separate(repository, bare) : bare;
   const isForced = options.has("-f") || options.has("--discard-changes");
-  const done = await force(repository, command, isForced);
+  const done = isForced ? await force(repository, command) : null;
   return done ?? (options.has("--track") ? withOwnName(command) : command);
 }

@@ -1,10 +1,10 @@
 import type { ExecResult } from "#git";
-import { decode, fail, fine, refuse } from "../line/answers.ts";
+import { decode, fail, fine, refuse, textIn } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { folderIn } from "../line/revisions.ts";
 import type { Context, GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
-import { readIndex } from "../tracked-files.ts";
+import { linkMode, readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 import { countChanges } from "./patch-counts.ts";
 import { applyChange, BadPatch, readPatch, reverseChange } from "./read-patch.ts";
@@ -29,25 +29,41 @@ interface Place {
   readonly read: (path: string) => Promise<string | null>;
 }
 
-const linkType = 0o120000;
-
 const outside = /(?:^|\/)\.\.(?:\/|$)|^\/|(?:^|\/)\.git(?:\/|$)/;
 
-/** What of a change cannot be applied here, whatever stands in the file. */
+/** Returns what of a change cannot be applied here, whatever the file holds; null if nothing. */
 function refusalOfChange({ from, to, isBinary, newMode, oldMode }: PatchedFile): string | null {
   const name = to ?? from;
   if (name === null) return "git diff header lacks filename information";
-  if (outside.test(name)) return `invalid path '${name}'`;
+  const invalid = [from, to].find((path) => path !== null && outside.test(path));
+  if (invalid !== undefined) return `invalid path '${invalid}'`;
   if (isBinary)
     return `cannot apply binary patch to '${name}' here; copy the file, or use git stash or git cherry-pick`;
-  const isLink = newMode === linkType || oldMode === linkType;
+  const isLink = newMode === linkMode || oldMode === linkMode;
   return isLink ? `cannot apply the patch of a link to '${name}' here; use ln -s` : null;
 }
 
+/** Returns what stands in the way of a path: it is a symbolic link or beyond one, or its text is no UTF-8. */
+async function faultOfPath({ fs, root, read }: Place, path: string): Promise<string | null> {
+  for (const { index } of `${path}/`.matchAll(/\//g)) {
+    const stat = await fs.lstat(`${root}/${path.slice(0, index)}`).catch(() => null);
+    if (stat?.isSymbolicLink === true)
+      return `affected file '${path}' is a symbolic link or beyond one; use ln -s`;
+  }
+  const text = await read(path).catch(() => undefined);
+  return text === undefined ? `${path} is not UTF-8 here; use sed, or git stash or git cherry-pick` : null;
+}
+
 /** What is wrong with a change before its hunks are looked at. */
-async function faultOf({ read }: Place, change: PatchedFile): Promise<string | null> {
+async function faultOf(place: Place, change: PatchedFile): Promise<string | null> {
+  const { read } = place;
   const refusal = refusalOfChange(change);
-  if (refusal !== null || change.to === null) return refusal;
+  if (refusal !== null) return refusal;
+  for (const path of new Set([change.from, change.to])) {
+    const fault = path === null ? null : await faultOfPath(place, path);
+    if (fault !== null) return fault;
+  }
+  if (change.to === null) return null;
   const isNew = change.from === null || (change.isRename && change.from !== change.to);
   const exists = isNew && (await read(change.to)) !== null;
   return exists ? `${change.to}: already exists in working directory` : null;
@@ -70,9 +86,12 @@ async function workOut(place: Place, changes: readonly PatchedFile[]): Promise<A
   for (const change of changes) {
     const { from, to } = change;
     const fault = await faultOf(place, change);
+    if (fault !== null) {
+      errors.push(fault);
+      continue;
+    }
     const before = from === null ? "" : await readBefore(place, from, outcomes);
-    if (fault !== null) errors.push(fault);
-    else if (before === null) errors.push(`${from}: No such file or directory`);
+    if (before === null) errors.push(`${from}: No such file or directory`);
     else {
       const after = applyChange(before, change);
       if (typeof after === "number")
@@ -158,11 +177,18 @@ async function placeFor(
 ): Promise<Place> {
   const root = repository?.workTree ?? cwd;
   if (repository === null || !isCached)
-    return { fs, root, read: (path) => fs.readFile(`${root}/${path}`).catch(() => null) };
+    return {
+      fs,
+      root,
+      read: async (path) => {
+        const content = await fs.readFileBuffer(`${root}/${path}`).catch(() => null);
+        return content === null ? null : textIn(content);
+      },
+    };
   const { files } = await readIndex(repository);
   const read = async (path: string): Promise<string | null> => {
     const hash = files.get(path)?.hash;
-    return hash === undefined ? null : decode((await repository.objectStore.read(hash)).content);
+    return hash === undefined ? null : textIn((await repository.objectStore.read(hash)).content);
   };
   return { fs, root, read };
 }

@@ -128,7 +128,9 @@ function readHead(cursor: Cursor, strip: number): Head {
 
 /** Reads a patch; `strip` folders are taken off the paths of its headers. */
 export function readPatch(text: string, strip: number): readonly PatchedFile[] {
-  const cursor: Cursor = { lines: text.replaceAll("\r\n", "\n").split("\n"), at: 0 };
+  // A patch whose headers end with CR was rewritten as a whole; in others, CR is part of the lines.
+  const plain = /^--- .*\r$/m.test(text) ? text.replaceAll("\r\n", "\n") : text;
+  const cursor: Cursor = { lines: plain.split("\n"), at: 0 };
   const changes: PatchedFile[] = [];
   while (cursor.at < cursor.lines.length) {
     const isStart = here(cursor).startsWith("diff --git ");
