@@ -44,10 +44,10 @@ const scripts: readonly GitScript[] = [
     "the last form of a log, and fields",
     [
       "git log --oneline --format=%s; git log --format=%s --oneline; git log --pretty=format:'%h %s'; echo .",
-      "git log -1 --format='%C(yellow)%h%C(reset)%x09%aN|%<(10)%s|%>(8)%an|%as %cI %f'; git log -1 --date=format:'%Y/%m/%d' --format=%ad",
+      "git log -1 --format='%C(yellow)%h%C(reset)%x09%aN|%s|%as %cI'; git log -1 --date=format:'%Y/%m/%d' --format=%ad",
       "git log --abbrev-commit -1; git log --pretty=oneline --abbrev-commit -1; git log --format=reference -1; git log --name-only --format=",
     ],
-    "second\nfirst\nac57677 second\ne25f962 first\nac57677 second\ne25f962 first.\nac57677\tLimpet|second    |  Limpet|2026-01-01 2026-01-01T00:00:00+00:00 second\n2026/01/01\ncommit ac57677\nAuthor: Limpet <agent@localhost>\nDate:   Thu Jan 1 00:00:00 2026 +0000\n\n    second\nac57677 second\nac57677 (second, 2026-01-01)\na.txt\na.txt\nsrc/x.ts\n",
+    "second\nfirst\nac57677 second\ne25f962 first\nac57677 second\ne25f962 first.\nac57677\tLimpet|second|2026-01-01 2026-01-01T00:00:00+00:00\n2026/01/01\ncommit ac57677\nAuthor: Limpet <agent@localhost>\nDate:   Thu Jan 1 00:00:00 2026 +0000\n\n    second\nac57677 second\nac57677 (second, 2026-01-01)\na.txt\na.txt\nsrc/x.ts\n",
   ],
   [
     "commits that a log picks",

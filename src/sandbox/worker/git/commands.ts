@@ -16,17 +16,9 @@ import type { GitSettings } from "./line/call.ts";
 import type { GitCommand } from "./run-package.ts";
 import { findWorkTree, run } from "./run-package.ts";
 import { plainIn } from "./line/flags.ts";
-import { limitOf } from "./line/revisions.ts";
-import {
-  catFile,
-  checkIgnore,
-  diffFiles,
-  diffTree,
-  hashObject,
-  lsTree,
-  mergeBase,
-  revList,
-} from "./shown/plumbing.ts";
+import { limitOf, literalPaths } from "./line/revisions.ts";
+import { checkIgnore } from "./shown/check-ignore.ts";
+import { catFile, diffFiles, diffTree, hashObject, lsTree, mergeBase, revList } from "./shown/plumbing.ts";
 import { forEachRef, runBranch, runTag, showRefs, symbolicRef, updateRef } from "./shown/refs.ts";
 import { showDiff } from "./shown/show-diff.ts";
 import { showLog } from "./shown/show-log.ts";
@@ -76,6 +68,12 @@ async function add(repository: WorkTree, given: GitCommand): Promise<ExecResult>
   return stage(repository, { ...given, args: args.filter((arg) => arg !== "--") });
 }
 
+/** Checks out a branch, a commit or files. */
+async function switchTo(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const command = await prepareSwitch(repository, given);
+  return "exitCode" in command ? command : checkOut(repository, command);
+}
+
 type Run = (repository: WorkTree, command: GitCommand) => Promise<ExecResult>;
 
 /** The commands that are completed here, by their names. */
@@ -113,26 +111,18 @@ const completed: Readonly<Record<string, Run>> = {
   "diff-index": diffFiles,
   "diff-files": diffFiles,
   "merge-base": mergeBase,
+  checkout: switchTo,
+  switch: switchTo,
 };
-
-/** Commands whose arguments are written anew for the package, or refused. */
-const preparations: Readonly<
-  Record<string, (repository: WorkTree, command: GitCommand) => Promise<GitCommand | ExecResult>>
-> = { checkout: prepareSwitch, switch: prepareSwitch };
-
-const prepare = async (repository: WorkTree | null, command: GitCommand): Promise<GitCommand | ExecResult> =>
-  repository === null
-    ? command
-    : ((await preparations[command.args[0] ?? ""]?.(repository, command)) ?? command);
 
 /** Runs a command of git. */
 export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promise<ExecResult> {
   const name = given.args[0] ?? "";
   const repository = await findWorkTree(given.context);
   const asciiOnly = repository === null || (await isAsciiOnly(repository, given.settings ?? {}));
-  const prepared = await prepare(repository, { ...given, asciiOnly });
-  if ("exitCode" in prepared) return prepared;
-  const command = prepared;
+  const hasPatterns = /^(?:add|rm|restore|reset)$/.test(name);
+  const args = hasPatterns ? await literalPaths(given.context, given.args) : given.args;
+  const command = { ...given, args, asciiOnly };
   if (name === "diff" && command.args.includes("--no-index")) return compareFiles(command);
   if (name === "config") return runConfig(repository, command);
   if (name === "apply") return applyPatches(repository, command);

@@ -1,10 +1,22 @@
+import type { ObjectStore } from "#git";
 import { decode } from "./line/answers.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
 /** Where the histories of two commits part, which the package cannot say. */
 
-/** Reads the parents of a commit. */
+/** The parents of the commits that a command has read. */
+const known = new WeakMap<ObjectStore, Map<string, readonly string[]>>();
+
+/** Returns the parents of a commit. */
 export async function readParents({ objectStore }: WorkTree, hash: string): Promise<readonly string[]> {
+  const parents = known.get(objectStore) ?? new Map<string, readonly string[]>();
+  known.set(objectStore, parents);
+  const found = parents.get(hash) ?? (await parseParents(objectStore, hash));
+  parents.set(hash, found);
+  return found;
+}
+
+async function parseParents(objectStore: ObjectStore, hash: string): Promise<readonly string[]> {
   const commit = decode((await objectStore.read(hash)).content);
   const [header = ""] = commit.split("\n\n");
   return [...header.matchAll(/^parent ([0-9a-f]{40})$/gm)].flatMap(([, parent]) => parent ?? []);

@@ -1,6 +1,6 @@
 import type { ExecResult } from "#git";
 import { fail } from "../line/answers.ts";
-import { listUnknown } from "../line/revisions.ts";
+import { listUnknown, literalPaths } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { showStatus } from "../shown/show-status.ts";
@@ -45,7 +45,8 @@ async function commitPaths(repository: WorkTree, call: CommitCall): Promise<Exec
     return fail(`fatal: paths '${paths[0]} ...' with -a does not make sense\n`);
   if (!isAlso && (await fs.exists(`${gitDir}/MERGE_HEAD`)))
     return fail("fatal: cannot do a partial commit during a merge.\n", 128);
-  const stage = (): Promise<ExecResult> => run({ ...command, args: ["add", ...paths] });
+  const literal = await literalPaths(command.context, paths);
+  const stage = (): Promise<ExecResult> => run({ ...command, args: ["add", ...literal] });
   const index = await fs.readFileBuffer(`${gitDir}/index`);
   const isOnly = !isAlso && (await readHead(repository)) !== null;
   if (isOnly) await run({ ...command, args: ["reset"] });

@@ -3,7 +3,7 @@ import { joinBytes } from "../../files/bytes.ts";
 import { checkOut } from "../checkouts.ts";
 import { limitedTo } from "../diff.ts";
 import { decode, fail, fine } from "../line/answers.ts";
-import { limitOf, listUnknown } from "../line/revisions.ts";
+import { limitOf, listUnknown, literalPath } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { showDiff } from "../shown/show-diff.ts";
@@ -109,10 +109,9 @@ async function takeBack(
 ): Promise<void> {
   const { fs, workTree } = repository;
   const top = { ...command, context: { ...command.context, cwd: workTree } };
-  const plain = (path: string): string => path.replace(/[*?[\\]/g, String.raw`\$&`);
-  await run({ ...top, args: ["reset", "--", ...paths.map(plain)] });
+  await run({ ...top, args: ["reset", "--", ...paths.map(literalPath)] });
   for (const path of paths) if (!before.has(path)) await fs.rm(`${workTree}/${path}`, { force: true });
-  const known = paths.filter((path) => before.has(path)).map(plain);
+  const known = paths.filter((path) => before.has(path)).map(literalPath);
   if (known.length > 0) await checkOut(repository, { ...top, args: ["checkout", "--", ...known] });
 }
 

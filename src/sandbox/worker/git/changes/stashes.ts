@@ -1,7 +1,7 @@
 import type { ExecResult } from "#git";
 import { refuse } from "../line/answers.ts";
 import { checkOut } from "../checkouts.ts";
-import { takeOptions } from "../line/flags.ts";
+import { partAtEnd, takeOptions } from "../line/flags.ts";
 import { readParents } from "../merge-base.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
@@ -61,13 +61,12 @@ function splitPaths(args: readonly string[]): {
   readonly own: readonly string[];
   readonly paths: readonly string[];
 } {
-  const end = args.indexOf("--");
-  const before = end < 0 ? args : args.slice(0, end);
+  const [before, after] = partAtEnd(args);
   const isPath = (arg: string, at: number): boolean =>
     at > 1 && !arg.startsWith("-") && before[at - 1] !== "-m" && before[1] === "push";
   return {
     own: before.filter((arg, at) => !isPath(arg, at)),
-    paths: [...before.filter(isPath), ...(end < 0 ? [] : args.slice(end + 1))],
+    paths: [...before.filter(isPath), ...after],
   };
 }
 

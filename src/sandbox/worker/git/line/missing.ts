@@ -61,6 +61,7 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "-S --staged": "commit what is staged, or keep git diff --cached in a file for git apply",
     "-p --patch": "name the files to stash",
   },
+  "symbolic-ref": { "-d --delete": "use git update-ref -d <ref>, or git checkout <branch>" },
   tag: { "-s --sign": signing, "-u": signing, "-v --verify": signing },
   "update-ref": { "--stdin -z": "set one ref at a time", "--no-deref": "use git checkout --detach <commit>" },
 };

@@ -1,4 +1,5 @@
 import { limitedTo } from "../diff.ts";
+import { partAtEnd } from "./flags.ts";
 import { findMergeBase } from "../merge-base.ts";
 import type { Context } from "../run-package.ts";
 import { run } from "../run-package.ts";
@@ -18,8 +19,7 @@ export function limitOf(repository: WorkTree, { fs, cwd }: Context, path: string
 
 /** The paths after `--`, from the top of the repository. */
 export function limitsIn(repository: WorkTree, args: readonly string[], context: Context): readonly string[] {
-  const separator = args.indexOf("--");
-  return separator < 0 ? [] : args.slice(separator + 1).map((path) => limitOf(repository, context, path));
+  return partAtEnd(args)[1].map((path) => limitOf(repository, context, path));
 }
 
 /** Lists those of the paths that match nothing in the index, nor among these other paths. */
@@ -95,3 +95,15 @@ export async function separatePaths(
   }
   return args;
 }
+
+/** Returns a path in a form that the package takes for no pattern. */
+export const literalPath = (path: string): string => path.replace(/[*?[\\]/g, String.raw`\$&`);
+
+/** Returns arguments with the names of files that are there as names: the package takes `[slug]` for a pattern. */
+export const literalPaths = ({ fs, cwd }: Context, args: readonly string[]): Promise<readonly string[]> =>
+  Promise.all(
+    args.map(async (arg) => {
+      const isFile = /[*?[]/.test(arg) && (await fs.exists(fs.resolvePath(cwd, arg)));
+      return isFile ? literalPath(arg) : arg;
+    }),
+  );

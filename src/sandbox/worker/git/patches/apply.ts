@@ -148,6 +148,8 @@ function textOf(stdin: Context["stdin"]): string {
 
 /** Reads the patches of these files; of the standard input if there are none. */
 async function readInputs(context: Context, files: readonly string[]): Promise<string | ExecResult> {
+  const unknown = files.find((file) => /^-./.test(file));
+  if (unknown !== undefined) return refuse("git apply", unknown, "apply the patch without it");
   const texts: string[] = [];
   for (const file of files.length === 0 ? ["-"] : files) {
     const path = context.fs.resolvePath(context.cwd, file);
@@ -282,10 +284,10 @@ async function write(
 export async function applyPatches(repository: WorkTree | null, command: GitCommand): Promise<ExecResult> {
   const { context } = command;
   const { options, args } = takeOptions(command.args, ownOptions);
-  const files = args.slice(1).filter((arg) => arg !== "--");
-  const unknown = files.find((file) => /^-./.test(file));
-  if (unknown !== undefined) return refuse("git apply", unknown, "apply the patch without it");
-  const text = await readInputs(context, files);
+  const text = await readInputs(
+    context,
+    args.slice(1).filter((arg) => arg !== "--"),
+  );
   if (typeof text !== "string") return text;
   const all = readChanges(text, options);
   if (!("length" in all)) return all;

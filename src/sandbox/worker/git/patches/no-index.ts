@@ -62,15 +62,18 @@ const held = "file";
 
 /** Compares a pair in a repository of its own, in a form of the package. */
 async function comparePair(context: Context, { names }: Pair, options: readonly string[]): Promise<string> {
+  const read = async (name: string | null): Promise<Uint8Array | null> =>
+    name === null ? null : context.fs.readFileBuffer(context.fs.resolvePath(context.cwd, name));
+  const [before, after] = [await read(names[0]), await read(names[1])];
+  const isSame =
+    before?.length === after?.length && before?.every((byte, at) => byte === after?.[at]) === true;
+  if (isSame) return "";
   const fs = new MemoryFileSystem();
   const git = createGit({ network: false, identity: { name: "x", email: "x" } });
   const run = async (...args: readonly string[]): Promise<string> =>
     (await git.execute([...args], { fs, cwd: "/r", env: new Map(), stdin: "" })).stdout;
   await fs.mkdir("/r");
   await run("init");
-  const read = async (name: string | null): Promise<Uint8Array | null> =>
-    name === null ? null : context.fs.readFileBuffer(context.fs.resolvePath(context.cwd, name));
-  const [before, after] = [await read(names[0]), await read(names[1])];
   const put = async (content: Uint8Array | null): Promise<void> => {
     if (content === null) await fs.rm(`/r/${held}`, { force: true });
     else await fs.writeFile(`/r/${held}`, content);

@@ -1,4 +1,4 @@
-import { takeOptions } from "../line/flags.ts";
+import { partAtEnd, takeOptions } from "../line/flags.ts";
 import { limitsIn, separatePaths } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
@@ -113,8 +113,7 @@ export async function readLogCall(repository: WorkTree, command: GitCommand): Pr
   const taken = takeOptions(plainCounts(numbered), picks);
   const shapes = takeOptions(taken.args, ["--abbrev-commit", "-s"]);
   const separated = await separatePaths(repository, shapes.args, command.context);
-  const end = separated.indexOf("--");
-  const before = (end < 0 ? separated : separated.slice(0, end)).slice(1);
+  const before = partAtEnd(separated)[0].slice(1);
   const dates = before.filter((arg) => arg.startsWith("--date="));
   const date = dates.at(-1)?.slice("--date=".length) ?? "";
   const hasOwnDate = date.startsWith("format:") || date === "default";

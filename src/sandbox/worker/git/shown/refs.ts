@@ -1,5 +1,5 @@
 import type { ExecResult } from "#git";
-import { decode, fail, fine } from "../line/answers.ts";
+import { decode, fail, fine, refuse } from "../line/answers.ts";
 import { createGlobMatcher } from "../../../glob.ts";
 import { plainIn, takeOptions } from "../line/flags.ts";
 import { resolveObject } from "../line/revisions.ts";
@@ -8,19 +8,10 @@ import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { readHead } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
+import { formatRef, titleOf, unknownField } from "./ref-formats.ts";
+import type { ListedRef } from "./ref-formats.ts";
 
 /** Lists of branches and tags: `git branch`, `git tag`, `git show-ref` and `git for-each-ref`. */
-
-interface ListedRef {
-  readonly name: string;
-  readonly hash: string;
-  readonly short: string;
-  readonly type: string;
-  /** The text of the tag or commit. */
-  readonly text: string;
-  /** The commit that it leads to. */
-  readonly commit: string;
-}
 
 const shortName = (name: string): string => name.replace(/^refs\/(?:heads|tags|remotes)\//, "");
 
@@ -36,44 +27,10 @@ async function readRefs(repository: WorkTree, prefix: string): Promise<readonly 
   );
 }
 
-const bodyOf = (text: string): string => text.slice(text.indexOf("\n\n") + 2);
-const titleOf = (text: string): string => bodyOf(text).split("\n")[0] ?? "";
-
 /** The name of the branch that HEAD is. */
 async function currentBranch({ refStore }: WorkTree): Promise<string | null> {
   const head = await refStore.readRef("HEAD");
   return head?.type === "symbolic" ? head.target : null;
-}
-
-/** Puts the fields of a ref into a format like `%(refname:short) %(subject)`. */
-function format(ref: ListedRef, form: string, head: string | null): string {
-  const person = (who: string, part: string): string => {
-    const [, name = "", mail = "", time = ""] =
-      new RegExp(`^(?:${who}|tagger) (.*) <(.*)> (\\d+)`, "m").exec(ref.text) ?? [];
-    return (
-      { name, email: `<${mail}>`, date: new Date(Number(time) * 1000).toISOString().slice(0, 10) }[part] ?? ""
-    );
-  };
-  const fields: Readonly<Record<string, string>> = {
-    refname: ref.name,
-    "refname:short": ref.short,
-    "refname:lstrip=2": ref.short,
-    objectname: ref.hash,
-    "objectname:short": ref.hash.slice(0, 7),
-    objecttype: ref.type,
-    subject: titleOf(ref.text),
-    "contents:subject": titleOf(ref.text),
-    contents: bodyOf(ref.text).trimEnd(),
-    authorname: person("author", "name"),
-    authoremail: person("author", "email"),
-    "authordate:short": person("author", "date"),
-    "committerdate:short": person("committer", "date"),
-    "creatordate:short": person("committer", "date"),
-    HEAD: ref.name === head ? "*" : " ",
-  };
-  return form
-    .replace(/%\(([^)]*)\)/g, (_, field: string) => fields[field] ?? "")
-    .replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
 type Order = (one: ListedRef, other: ListedRef) => number;
@@ -145,9 +102,12 @@ async function list(
   if (!("length" in kept)) return kept;
   const head = await currentBranch(repository);
   const form = options.get("--format");
+  const unknown = unknownField(form ?? "");
+  if (unknown !== undefined)
+    return refuse("--format", `%(${unknown})`, "git branch -vv and git log --format show more");
   const sorted = [...kept].sort(orderOf(options.get("--sort") ?? "refname"));
   return fine(
-    sorted.map((ref) => `${form === undefined ? line(ref, head) : format(ref, form, head)}\n`).join(""),
+    sorted.map((ref) => `${form === undefined ? line(ref, head) : formatRef(ref, form, head)}\n`).join(""),
   );
 }
 
@@ -210,21 +170,34 @@ export async function runTag(repository: WorkTree, given: GitCommand): Promise<E
 }
 
 /** Lists refs with their hashes. */
-export async function showRefs(repository: WorkTree, { args }: GitCommand): Promise<ExecResult> {
-  const isQuiet = args.includes("-q") || args.includes("--quiet");
-  const names = plainIn(args);
-  const kinds = ["heads", "tags"].filter((kind) => args.includes(`--${kind}`));
+export async function showRefs(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { options, args } = takeOptions(given.args, [
+    "-q",
+    "--quiet",
+    "--heads",
+    "--tags",
+    "--verify",
+    "-s",
+    "--hash",
+    "--head",
+  ]);
+  const unknown = args.find((arg) => arg.startsWith("-"));
+  if (unknown !== undefined) return refuse("git show-ref", unknown, "use git for-each-ref");
+  const isQuiet = options.has("-q") || options.has("--quiet");
+  const names = args.slice(1);
+  const kinds = ["heads", "tags"].filter((kind) => options.has(`--${kind}`));
   const prefixes = kinds.length === 0 ? ["refs"] : kinds.map((kind) => `refs/${kind}`);
   const all = (await Promise.all(prefixes.map((prefix) => readRefs(repository, prefix)))).flat();
-  const isExact = args.includes("--verify");
+  const isExact = options.has("--verify");
   const found = all.filter(
     ({ name }) =>
       names.length === 0 || names.some((each) => name === each || (!isExact && name.endsWith(`/${each}`))),
   );
   if (isExact && found.length < names.length)
     return fail(isQuiet ? "" : `fatal: '${names[0]}' - not a valid ref\n`, isQuiet ? 1 : 128);
-  const lines = [...found].sort(byName).map(({ name, hash }) => `${hash} ${name}\n`);
-  return { stdout: isQuiet ? "" : lines.join(""), stderr: "", exitCode: found.length === 0 ? 1 : 0 };
+  const isHash = options.has("-s") || options.has("--hash");
+  const lines = [...found].sort(byName).map(({ name, hash }) => (isHash ? `${hash}\n` : `${hash} ${name}\n`));
+  return { ...fine(isQuiet ? "" : lines.join("")), exitCode: found.length === 0 ? 1 : 0 };
 }
 
 /** Lists refs in a format. */
@@ -244,12 +217,18 @@ export async function forEachRef(repository: WorkTree, given: GitCommand): Promi
   return { ...result, stdout: lines.join("") };
 }
 
-/** Says or sets which branch HEAD is. */
+/** Returns whether a name is that of a ref, which its file is named after. */
+const isRef = (name: string): boolean =>
+  /^(?:HEAD|refs(?:\/[^\s~^:?*[\\/]+)+)$/.test(name) && !/\.\.|\/\.|@\{|\.lock$/.test(name);
+
+/** Shows or sets which branch HEAD is. */
 export async function symbolicRef(repository: WorkTree, { args }: GitCommand): Promise<ExecResult> {
   const isShort = args.includes("--short");
   const isQuiet = args.includes("-q") || args.includes("--quiet");
   const [name = "HEAD", target] = plainIn(args);
   if (target !== undefined) {
+    if (!isRef(name) || !isRef(target) || !target.startsWith("refs/heads/"))
+      return fail(`fatal: Refusing to point ${name} at ${target}: name a branch as refs/heads/<branch>\n`);
     await repository.refStore.writeRef(name, { type: "symbolic", target });
     return fine();
   }
@@ -259,18 +238,39 @@ export async function symbolicRef(repository: WorkTree, { args }: GitCommand): P
   return fine(`${isShort ? shortName(ref.target) : ref.target}\n`);
 }
 
+/** Returns why a ref may not be set or deleted; null if it may. */
+async function refusalOfUpdate(
+  repository: WorkTree,
+  { context }: GitCommand,
+  ref: string,
+  old: string | undefined,
+): Promise<ExecResult | null> {
+  if (!isRef(ref))
+    return fail(`fatal: ${ref}: not the name of a ref, like refs/heads/<branch> or refs/tags/<tag>\n`);
+  if (old === undefined) return null;
+  const now = await resolveObject(repository, context, ref);
+  return (await resolveObject(repository, context, old)) === now
+    ? null
+    : fail(`fatal: cannot lock ref '${ref}': is at ${now} but expected ${old}\n`);
+}
+
+/** Returns the ref that a change of HEAD moves: the current branch, if it has a commit. */
+const movedByHead = async (repository: WorkTree): Promise<string> =>
+  ((await readHead(repository)) === null ? null : await currentBranch(repository)) ?? "HEAD";
+
 /** Sets or deletes a ref. */
-export async function updateRef(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
-  const [name = "", target = ""] = plainIn(args);
-  const [head, current] = [await readHead(repository), await currentBranch(repository)];
-  const ref = name === "HEAD" && current !== null && head !== null ? current : name;
-  if (args.includes("-d")) {
-    await repository.refStore.deleteRef(ref);
-    return fine();
-  }
-  const hash = await resolveObject(repository, context, target);
-  if (hash === null || !/^(?:HEAD$|refs\/)/.test(ref))
-    return fail(`fatal: ${target}: not a valid SHA1\n`, 128);
-  await repository.refStore.writeRef(ref, hash);
+export async function updateRef(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { refStore } = repository;
+  const { options, args } = takeOptions(given.args, ["-d", "-m ", "--create-reflog"]);
+  const unknown = args.find((arg) => arg.startsWith("-"));
+  if (unknown !== undefined) return refuse("git update-ref", unknown, "use git branch -f or git tag -f");
+  const [, name = "", ...values] = args;
+  const [target = ""] = options.has("-d") ? [] : values.splice(0, 1);
+  const ref = name === "HEAD" ? await movedByHead(repository) : name;
+  const refusal = await refusalOfUpdate(repository, given, ref, values[0]);
+  if (refusal !== null) return refusal;
+  const hash = options.has("-d") ? null : await resolveObject(repository, given.context, target);
+  if (hash === null && !options.has("-d")) return fail(`fatal: ${target}: not a valid SHA1\n`);
+  await (hash === null ? refStore.deleteRef(ref) : refStore.writeRef(ref, hash));
   return fine();
 }

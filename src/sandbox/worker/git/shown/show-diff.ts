@@ -1,8 +1,8 @@
 import type { ExecResult } from "#git";
 import { fine } from "../line/answers.ts";
 import { completeNames, completePatches } from "../diff.ts";
-import { plainIn, takeOptions } from "../line/flags.ts";
-import { folderIn, limitsIn, readCommits, separatePaths } from "../line/revisions.ts";
+import { partAtEnd, plainIn, takeOptions } from "../line/flags.ts";
+import { folderIn, limitsIn, literalPath, readCommits, separatePaths } from "../line/revisions.ts";
 import { readNames, relativeName } from "../names.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
@@ -16,8 +16,7 @@ const otherForms = ["--stat", "--numstat", "--shortstat"];
 /** Shows a diff in one form of the package, completed. */
 async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { args, context, asciiOnly } = given;
-  const separator = args.indexOf("--");
-  const own = separator < 0 ? args : args.slice(0, separator);
+  const [own] = partAtEnd(args);
   const names = own.filter((arg) => /^--name-(?:only|status)$/.test(arg));
   const shown =
     names.length === 0
@@ -80,7 +79,7 @@ async function filterNames(repository: WorkTree, command: GitCommand, filter: st
 async function filterPaths(repository: WorkTree, command: GitCommand, filter: string): Promise<string[]> {
   const lines = await filterNames(repository, command, filter);
   const folder = folderIn(repository, command.context);
-  const pathspec = (name: string): string => relativeName(folder, name).replace(/[*?[\\]/g, String.raw`\$&`);
+  const pathspec = (name: string): string => literalPath(relativeName(folder, name));
   return lines.flatMap((line) => line.split("\t").slice(1).flatMap(readNames).map(pathspec));
 }
 
@@ -133,8 +132,7 @@ async function filtered(
 ): Promise<GitCommand | null> {
   if (filter === undefined) return command;
   const paths = await filterPaths(repository, command, filter);
-  const end = command.args.indexOf("--");
-  const own = end < 0 ? command.args : command.args.slice(0, end);
+  const [own] = partAtEnd(command.args);
   return paths.length === 0 ? null : { ...command, args: [...own, "--", ...paths] };
 }
 

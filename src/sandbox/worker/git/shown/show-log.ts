@@ -1,5 +1,5 @@
 import type { ExecResult } from "#git";
-import { fine } from "../line/answers.ts";
+import { fine, refuse } from "../line/answers.ts";
 import { completeHistory, hasPatches } from "../history.ts";
 import { takeOptions } from "../line/flags.ts";
 import { limitsIn } from "../line/revisions.ts";
@@ -9,6 +9,7 @@ import { run } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
 import { readLogCall } from "./log-call.ts";
 import type { LogCall } from "./log-call.ts";
+import { hasColumns } from "./log-fields.ts";
 import { filterNames, followFile, testsOf } from "./log-picks.ts";
 
 /** `git log` in all its forms. */
@@ -120,6 +121,8 @@ async function showChosen(repository: WorkTree, command: GitCommand, call: LogCa
 /** Shows a log. */
 export async function showLog(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const call = await readLogCall(repository, given);
+  if (hasColumns(call.form.format))
+    return refuse("git log --format", "%<(n), %>(n) and %f", "use %x09 and column -t");
   const context = { ...given.context, cwd: repository.workTree };
   const { stdout, ...result } = await showChosen(repository, { ...given, context }, call);
   const isOpen = call.form.isSeparated && !call.shown.some(isBelow);
