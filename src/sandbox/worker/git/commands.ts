@@ -29,7 +29,7 @@ import type { WorkTree } from "./tracked-files.ts";
 
 /** The commands of the embedded git, completed where the package leaves out what git does: modes, names and titles. */
 
-/** Stages files; the package must be told first that a folder stands where the index has a file. */
+/** Stages files; first removes from the index the files that are folders now, which the package cannot do. */
 async function stage(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
   const { args, context } = command;
   const { files } = await readIndex(repository);

@@ -2,7 +2,7 @@ import type { ObjectStore } from "#git";
 import { decode } from "./line/answers.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
-/** Where the histories of two commits part, which the package cannot say. */
+/** Finds where the histories of two commits part, which the package cannot. */
 
 /** The parents of the commits that a command has read. */
 const known = new WeakMap<ObjectStore, Map<string, readonly string[]>>();
@@ -29,7 +29,7 @@ export async function listHistory(repository: WorkTree, hash: string): Promise<R
   return found;
 }
 
-/** Finds the commit from which two others come, and from which no later one does; null if they have none in common. */
+/** Returns the last commit that two histories share; null if they share none. */
 export async function findMergeBase(
   repository: WorkTree,
   one: string,

@@ -37,7 +37,7 @@ export interface CommitCall {
 /** Makes the line of a commit's author out of those of its author and its committer. */
 type AuthorChange = (author: string, committer: string) => string;
 
-/** The messages among arguments, and the arguments without them and without paths. */
+/** Returns the messages among arguments, and the arguments without them and without paths. */
 function splitArguments(
   args: readonly string[],
 ): Readonly<Record<"messages" | "others" | "paths", readonly string[]>> {
@@ -79,7 +79,7 @@ function withTrailers(message: string, trailers: readonly string[]): string {
   return `${text}${hasTrailers ? "\n" : "\n\n"}${missing.join("\n")}`;
 }
 
-/** The environment of a commit by an author: `Name <mail> seconds zone`, or without a date. */
+/** Returns the environment of a commit by an author: `Name <mail> seconds zone`, or without a date. */
 function environmentOf(env: Context["env"], author: string, date: string | undefined): Context["env"] {
   const [, name = "", mail = "", time = ""] = /^(.*?)\s*<([^>]*)>\s*(.*)$/.exec(author) ?? [];
   const own = new Map(env);
@@ -89,7 +89,7 @@ function environmentOf(env: Context["env"], author: string, date: string | undef
   return own;
 }
 
-/** The messages that a commit is to have, in place of those of the command line; null if another commit is not there. */
+/** Returns the messages that a commit is to have, in place of those of the command line; null if another commit is not there. */
 async function composeMessages(
   repository: WorkTree,
   command: GitCommand,
@@ -130,7 +130,7 @@ async function listTrailers(
   ];
 }
 
-/** The change of the author that the options of an amended commit ask for. */
+/** Returns the change of the author that the options of an amended commit ask for. */
 function authorChangeOf(options: ReadonlyMap<string, string>, date: string | undefined): AuthorChange | null {
   const author = options.get("--author");
   if (options.has("--reset-author")) return (_, committer) => committer;
@@ -141,7 +141,7 @@ function authorChangeOf(options: ReadonlyMap<string, string>, date: string | und
   };
 }
 
-/** The author that options name; or what is wrong with it. */
+/** Returns the author that options name; returns a failure if it is wrong. */
 function authorIn(options: ReadonlyMap<string, string>, known: Known | undefined): string | ExecResult {
   const author = options.get("--author") ?? known?.author ?? "";
   const isWhole = author === "" || /<.*>/.test(author);
@@ -149,7 +149,7 @@ function authorIn(options: ReadonlyMap<string, string>, known: Known | undefined
   return isWhole ? author : fail(refusal, 128);
 }
 
-/** Reads the arguments of a commit; or refuses them. */
+/** Reads the arguments of a commit; returns a failure if they are wrong. */
 export async function readCommitCall(
   repository: WorkTree,
   given: GitCommand,
@@ -176,7 +176,7 @@ export async function readCommitCall(
   };
 }
 
-/** Gives the commit of HEAD another author; returns its hash before and after. */
+/** Replaces the author of the commit of HEAD; returns the hash of the new commit. */
 export async function replaceAuthor(
   { objectStore, refStore }: WorkTree,
   head: string,

@@ -11,7 +11,7 @@ import type { CommitCall } from "./commit-options.ts";
 
 /** `git commit`, of what is staged or of paths alone. */
 
-/** The package tells of a changed mode as of a file that goes and one that comes. */
+/** The two lines in which the package shows a changed mode: a created and a deleted file. */
 const modePair = /^ create mode (\d+) (.+)\n delete mode (\d+) \2$/gm;
 
 /** Commits what is staged, with the modes that the package does not see. */
@@ -57,7 +57,7 @@ async function commitPaths(repository: WorkTree, call: CommitCall): Promise<Exec
   return result;
 }
 
-/** Commits. */
+/** Runs `git commit`. */
 export async function commit(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const call = await readCommitCall(repository, given);
   if ("exitCode" in call) return call;

@@ -8,7 +8,7 @@ import type { WorkTree } from "../tracked-files.ts";
 
 /** `git mv`, `git rm` and `git clean`: what the package does not know of their arguments. */
 
-/** What stands in the way of moving one file to another; null if nothing does. */
+/** Returns what stands in the way of moving one file to another; null if nothing does. */
 async function refusalOf(
   repository: WorkTree,
   { context }: GitCommand,
@@ -74,6 +74,6 @@ export async function clean(repository: WorkTree, given: GitCommand): Promise<Ex
   return run(given);
 }
 
-/** Lists where HEAD or a branch was, as many times as a number like `-3` says. */
+/** Lists where HEAD or a branch was, as many entries as an option like `-3` names. */
 export const showReflog = (_: WorkTree, given: GitCommand): Promise<ExecResult> =>
   run({ ...given, args: given.args.flatMap((arg) => (/^-\d+$/.test(arg) ? ["-n", arg.slice(1)] : [arg])) });

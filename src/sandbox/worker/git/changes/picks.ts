@@ -11,7 +11,7 @@ import type { WorkTree } from "../tracked-files.ts";
 
 /** Commits that are picked, taken back or merged: several at a time, and with one side of conflicts. */
 
-/** The commits that arguments name, those of a range one by one in the order in which they are to be used. */
+/** Returns the commits that arguments name, those of a range one by one in the order in which they are to be used. */
 async function spread(
   repository: WorkTree,
   command: GitCommand,
@@ -104,11 +104,11 @@ async function uncommit(repository: WorkTree, command: GitCommand, result: ExecR
   await run({ ...command, args: ["reset", "--soft", own] });
   await repository.fs.writeFile(`${repository.gitDir}/MERGE_HEAD`, `${other}\n`);
   await repository.fs.writeFile(`${repository.gitDir}/MERGE_MSG`, message);
-  const told = "Automatic merge went well; stopped before committing as requested\n";
-  return { ...result, stdout: "", stderr: told };
+  const note = "Automatic merge went well; stopped before committing as requested\n";
+  return { ...result, stdout: "", stderr: note };
 }
 
-/** What is wrong with how a merge is to be made; null if nothing is. */
+/** Returns what is wrong with how a merge is to be made; null if nothing is. */
 function refusalOf(strategy: string, side: string): ExecResult | null {
   if (!/^(?:ort|recursive|resolve)$/.test(strategy))
     return fail(
@@ -121,7 +121,7 @@ function refusalOf(strategy: string, side: string): ExecResult | null {
   return isKnown ? null : fail(`fatal: unknown strategy option: -X${side}\n`, 128);
 }
 
-/** Merges. */
+/** Runs `git merge`. */
 export async function runMerge(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, [
     "-X ",

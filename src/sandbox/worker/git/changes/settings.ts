@@ -27,7 +27,7 @@ const ownOptions = [
 const asBoolean = (value: string): string =>
   /^(?:true|yes|on|1|)$/i.test(value) ? "true" : /^(?:false|no|off|0)$/i.test(value) ? "false" : value;
 
-/** The settings whose names match a pattern. */
+/** Returns the settings whose names match a pattern. */
 async function listMatching(command: GitCommand, pattern: string): Promise<ExecResult> {
   const { stdout } = await run({ ...command, args: ["config", "--list"] });
   const expression = new RegExp(pattern);
@@ -40,7 +40,7 @@ async function listMatching(command: GitCommand, pattern: string): Promise<ExecR
   return { stdout: lines.join(""), stderr: "", exitCode: lines.length === 0 ? 1 : 0 };
 }
 
-/** Takes all values of a setting away. */
+/** Removes all values of a setting. */
 async function unsetAll(command: GitCommand, key: string): Promise<ExecResult> {
   let result = await run({ ...command, args: ["config", "--unset", key] });
   const first = result;
@@ -51,7 +51,7 @@ async function unsetAll(command: GitCommand, key: string): Promise<ExecResult> {
 const outside =
   "warning: this git keeps settings in a repository: run git config again after git init, or use git -c name=value\n";
 
-/** A setting as the options ask for it: a default in place of none, or a boolean. */
+/** Returns a setting as the options ask for it: a default in place of none, or a boolean. */
 function asTyped(result: ExecResult, options: ReadonlyMap<string, string>): ExecResult {
   const fallback = options.get("--default");
   const isBoolean = options.has("--bool") || options.get("--type") === "bool";

@@ -11,7 +11,7 @@ import { stashPaths } from "./stash-paths.ts";
 
 /** `git stash`: of some files, and with what is staged. */
 
-/** The commit of the newest stash, or of the one that is named, and that of its index. */
+/** Returns the commit of the newest stash, or of the one that is named, and that of its index. */
 async function readStash(
   repository: WorkTree,
   { args, context }: GitCommand,
@@ -25,7 +25,7 @@ async function readStash(
   return head === undefined || index === undefined ? null : { hash, head, index };
 }
 
-/** Brings what was staged back, from the commit of an index. */
+/** Restores what was staged from the commit of an index. */
 const restoreIndex = (command: GitCommand, index: string, where: readonly string[]): Promise<ExecResult> =>
   run({ ...command, args: ["restore", `--source=${index}`, ...where, "."] });
 
@@ -70,7 +70,7 @@ function splitPaths(args: readonly string[]): {
   };
 }
 
-/** Stashes changes, or brings them back. */
+/** Runs `git stash`. */
 export async function runStash(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const sub = given.args[1] ?? "push";
   const isPush = sub === "push" || sub.startsWith("-");

@@ -12,7 +12,7 @@ import type { WorkTree } from "../tracked-files.ts";
 /** Options whose value is the next argument. */
 const valued = new Set(["-b", "-B", "-c", "-C"]);
 
-/** The places of the arguments that are no options. */
+/** Returns the places of the arguments that are no options. */
 function plainPlaces(args: readonly string[]): readonly number[] {
   return args.flatMap((arg, at) =>
     at === 0 || arg.startsWith("-") || valued.has(args[at - 1] ?? "") ? [] : [at],
@@ -42,7 +42,7 @@ async function separate(repository: WorkTree, command: GitCommand): Promise<GitC
   return { ...command, args: args.toSpliced(second, 0, "--") };
 }
 
-/** Returns whether a checkout with these arguments names a commit or branch that is there, and no branch that is one already. */
+/** Returns whether a checkout will succeed: its commit or branch exists, and the branch to create does not. */
 async function canSwitch(repository: WorkTree, { args, context }: GitCommand): Promise<boolean> {
   const { refStore } = repository;
   const [at] = plainPlaces(args);
@@ -53,9 +53,9 @@ async function canSwitch(repository: WorkTree, { args, context }: GitCommand): P
   return (await refStore.listRefs("refs/remotes")).some((ref) => ref.name.endsWith(`/${name}`));
 }
 
-/** Takes back all changes before a forced checkout; returns the answer if there is no more to do. */
+/** Discards all changes before a forced checkout; returns the answer if there is no more to run. */
 async function force(repository: WorkTree, command: GitCommand): Promise<ExecResult | null> {
-  // A checkout that is to fail must not take changes back.
+  // A checkout that will fail must not discard changes.
   if (command.args.includes("--") || !(await canSwitch(repository, command))) return null;
   const reset = await run({ ...command, args: ["reset", "--hard"] });
   if (reset.exitCode !== 0) return reset;
@@ -70,7 +70,7 @@ function withOwnName({ args, ...command }: GitCommand): GitCommand {
   return { ...command, args: own };
 }
 
-/** Prepares a checkout for the package; or refuses it. */
+/** Rewrites a checkout for the package; returns an answer if there is no more to run. */
 export async function prepareSwitch(
   repository: WorkTree,
   given: GitCommand,

@@ -3,7 +3,7 @@ import { flagsOf } from "./known-flags.ts";
 import type { Flags } from "./known-flags.ts";
 import { refuseMissing } from "./missing.ts";
 
-/** The options of a command, each a word of its own, as the code behind it reads them. */
+/** Reads the options of a command, and writes each as a word of its own. */
 
 /** An option with its value if that is a word of its own; or another argument. */
 type Words = readonly [string, ...string[]];

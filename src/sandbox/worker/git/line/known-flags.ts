@@ -11,7 +11,7 @@ export interface Flags {
   readonly idle: ReadonlySet<string>;
   /** Other spellings of options. */
   readonly same: ReadonlyMap<string, readonly string[]>;
-  /** Whether the command says nothing more than what failed if it is told to be quiet. */
+  /** Whether the command writes nothing but errors with `--quiet`. */
   readonly isQuietable: boolean;
 }
 

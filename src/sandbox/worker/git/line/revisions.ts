@@ -8,16 +8,16 @@ import type { WorkTree } from "../tracked-files.ts";
 
 /** The commits and paths that arguments name. */
 
-/** The folder that git runs in, from the top of the repository. */
+/** Returns the folder that git runs in, from the top of the repository. */
 export const folderIn = ({ workTree }: WorkTree, { cwd }: Context): string =>
   cwd.slice(workTree.length).replace(/^\//, "");
 
-/** A path of the command line from the top of the repository, without `.` and `..`. */
+/** Returns a path of the command line from the top of the repository, without `.` and `..`. */
 export function limitOf(repository: WorkTree, { fs, cwd }: Context, path: string): string {
   return fs.resolvePath(cwd, path).slice(repository.workTree.length).replace(/^\//, "");
 }
 
-/** The paths after `--`, from the top of the repository. */
+/** Returns the paths after `--`, from the top of the repository. */
 export function limitsIn(repository: WorkTree, args: readonly string[], context: Context): readonly string[] {
   return partAtEnd(args)[1].map((path) => limitOf(repository, context, path));
 }
@@ -34,7 +34,7 @@ export async function listUnknown(
   return paths.filter((path) => !known.some(limitedTo([limitOf(repository, context, path)])));
 }
 
-/** The hashes of the commits that the arguments name; null if they name something else. */
+/** Returns the hashes of the commits that the arguments name; null if they name something else. */
 export async function readCommits(
   repository: WorkTree,
   args: readonly string[],
@@ -57,7 +57,7 @@ export async function readCommits(
   return commits;
 }
 
-/** The hash of the object that a name stands for, like `HEAD`, `v1^{tree}` or `HEAD:src`; null if there is none. */
+/** Returns the hash of the object that a name stands for, like `HEAD`, `v1^{tree}` or `HEAD:src`; null if there is none. */
 export async function resolveObject(
   repository: WorkTree,
   context: Context,
@@ -78,7 +78,7 @@ export async function resolveObject(
   return found;
 }
 
-/** The arguments of a command with `--` before the paths, which git also finds without it. */
+/** Returns the arguments of a command with `--` before the paths, which git also finds without it. */
 export async function separatePaths(
   repository: WorkTree,
   args: readonly string[],

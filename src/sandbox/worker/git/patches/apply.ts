@@ -12,7 +12,7 @@ import type { PatchedFile } from "./read-patch.ts";
 
 /** `git apply`: patches from files or the standard input, applied to the work tree or to the index. */
 
-/** A file as it becomes; null if it goes. */
+/** The files after a patch, by path; null if the patch deletes the file. */
 type Outcomes = ReadonlyMap<string, { readonly text: string; readonly mode: number | null } | null>;
 
 interface Applied {
@@ -54,7 +54,7 @@ async function faultOfPath({ fs, root, read }: Place, path: string): Promise<str
   return text === undefined ? `${path} is not UTF-8 here; use sed, or git stash or git cherry-pick` : null;
 }
 
-/** What is wrong with a change before its hunks are looked at. */
+/** Returns what is wrong with a change before its hunks are looked at. */
 async function faultOf(place: Place, change: PatchedFile): Promise<string | null> {
   const { read } = place;
   const refusal = refusalOfChange(change);
@@ -138,7 +138,7 @@ const ownOptions = [
   "--directory=",
 ];
 
-/** The standard input as text. */
+/** Returns the standard input as text. */
 function textOf(stdin: Context["stdin"]): string {
   const raw: unknown = stdin;
   if (typeof raw !== "string") return "";
@@ -171,7 +171,7 @@ const below = (change: PatchedFile, folder: string): PatchedFile => {
   return { ...change, from: join(change.from), to: join(change.to) };
 };
 
-/** What to read files from: the work tree, or the index. */
+/** Returns what to read files from: the work tree, or the index. */
 async function placeFor(
   repository: WorkTree | null,
   { fs, cwd }: Context,
@@ -218,7 +218,7 @@ async function cacheOutcomes(place: Place, command: GitCommand, outcomes: Outcom
   }
 }
 
-/** Reads changes from patches; or says what is wrong with them. */
+/** Reads changes from patches; returns a failure if they are not well formed. */
 function readChanges(
   text: string,
   options: ReadonlyMap<string, string>,
@@ -268,7 +268,7 @@ async function workOutFor(
   return { ...applied, place, errors: [...unlike, ...applied.errors] };
 }
 
-/** Writes outcomes where the options say. */
+/** Writes outcomes to the work tree, the index or both, as the options ask. */
 async function write(
   place: Place,
   command: GitCommand,
@@ -280,7 +280,7 @@ async function write(
   if (options.has("--index") || options.has("--3way")) await stageOutcomes(place, command, outcomes);
 }
 
-/** Applies patches, or says what they would do. */
+/** Applies patches, or shows what they would change. */
 export async function applyPatches(repository: WorkTree | null, command: GitCommand): Promise<ExecResult> {
   const { context } = command;
   const { options, args } = takeOptions(command.args, ownOptions);

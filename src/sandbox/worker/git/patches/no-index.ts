@@ -25,7 +25,7 @@ async function listFiles(fs: Context["fs"], folder: string): Promise<readonly st
   return found;
 }
 
-/** The files to compare: two files, or those of two folders that have the same names. */
+/** Returns the files to compare: two files, or those of two folders that have the same names. */
 async function pairsOf(
   context: Context,
   names: readonly [string, string],

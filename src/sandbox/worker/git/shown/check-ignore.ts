@@ -49,7 +49,7 @@ async function ruleOf(repository: WorkTree, path: string, isNamedFolder: boolean
   return undefined;
 }
 
-/** Names those of the paths that are ignored, with `-v` each after the line that says so. */
+/** Names those of the paths that are ignored, with `-v` each after the line of its rule. */
 export async function checkIgnore(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
   const [own, named] = partAtEnd(args);
   const { files } = await readIndex(repository);

@@ -76,7 +76,7 @@ async function listBelow(
   return { ...result, stdout: shown.join(end) };
 }
 
-/** Git lists what is not tracked before the rest. */
+/** Lists files; what is not tracked stands before the rest, as in git. */
 async function listInOrder(command: GitCommand, isBoth: boolean): Promise<ExecResult> {
   if (!isBoth) return run(command);
   const others = await run({

@@ -38,7 +38,7 @@ const composed: Readonly<Record<string, string>> = { reference: "%h (%s, %as)" }
 
 const isForm = (arg: string): boolean => /^--(?:oneline$|(?:format|pretty)(?:=|$))/.test(arg);
 
-/** The form that the last of the options of a form chooses. */
+/** Returns the form that the last of the options of a form chooses. */
 function formOf(forms: readonly string[], isShort: boolean, date: string): LogForm {
   const chosen = forms.findLast((arg) => arg !== "--pretty");
   if (chosen === undefined) return medium;
@@ -100,7 +100,7 @@ const absoluteTimes = (arg: string): string => {
   return option === undefined ? arg : option + absoluteTime(time, Date.now());
 };
 
-/** A count as one word: `-n 3` as `--max-count=3`. */
+/** Returns a count as one word: `-n 3` as `--max-count=3`. */
 const plainCounts = (args: readonly string[]): readonly string[] => {
   const { options, args: rest } = takeOptions(args, ["-n "]);
   const count = options.get("-n");

@@ -6,7 +6,7 @@ export interface PreparedFormat {
   readonly complete: (output: string) => string;
 }
 
-/** Stand around what is made anew once the package has put the fields in; no message has them. */
+/** Marks around the text that `complete` rewrites after the package has filled the fields in; no message has them. */
 const [begin, end] = ["\x01", "\x02"];
 
 const marked = (kind: string, field: string): string => `${begin}${kind}:${field}${end}`;
@@ -62,7 +62,7 @@ const makers: Readonly<Record<string, (text: string) => string>> = {
 // oxlint-disable-next-line no-control-regex -- The marks, which no message has.
 const between = /\x01([^:\x01\x02]*):([^\x01\x02]*)\x02/g;
 
-/** Makes what is between the marks. */
+/** Rewrites the text between the marks. */
 const complete = (output: string, dateForm: string): string =>
   output.replace(between, (_, kind: string, value: string) =>
     kind === "date" ? formatDate(value, dateForm) : (makers[kind]?.(value) ?? value),
@@ -97,7 +97,7 @@ function prepare(format: string): string {
 /** Returns whether a format has fields that this git lacks: columns, and the title as the name of a file. */
 export const hasColumns = (format: string): boolean => /%(?:[<>f])/.test(format.replaceAll("%%", ""));
 
-/** Prepares a format of one's own; `dateForm` is the form of dates for `strftime`, if there is one. */
+/** Prepares a format for the package; `dateForm` is the form of dates for `strftime`, if there is one. */
 export function prepareFormat(format: string, dateForm: string | null): PreparedFormat {
   const dated =
     dateForm === null ? format : format.replace(/%([ac])d/g, (_, who: string) => marked("date", `%${who}i`));

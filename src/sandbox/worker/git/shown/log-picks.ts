@@ -30,7 +30,7 @@ const expressionOf = (pattern: string, flags: string): RegExp => {
   }
 };
 
-/** The tests that options ask for; none if the package knows them all. */
+/** Returns the tests that options ask for; none if the package knows them all. */
 export function testsOf(
   repository: WorkTree,
   command: GitCommand,
@@ -64,7 +64,7 @@ export function testsOf(
   return tests;
 }
 
-/** The paths that a commit changes in one of the ways whose letters are named. */
+/** Returns the paths that a commit changes in one of the ways whose letters are named. */
 export async function filterNames(command: GitCommand, hash: string, letters: string): Promise<string[]> {
   const lines = (await show(command, "--name-status", hash)).split("\n");
   return lines.flatMap((line) => {

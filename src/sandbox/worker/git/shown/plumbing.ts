@@ -19,7 +19,7 @@ const typeOf = (mode: number): string => (mode === 0o40000 ? "tree" : mode === 0
 const entryLine = ({ mode, hash }: TrackedFile, name: string): string =>
   `${mode.toString(8).padStart(6, "0")} ${typeOf(mode)} ${hash}\t${name}\n`;
 
-/** What git says of an object that is there, by the form that is asked for. */
+/** Returns the answer on an object, in the form that is asked for. */
 function describeObject({ type, content }: RawObject, form: string): ExecResult {
   const forms: Readonly<Record<string, string>> = {
     "-e": "",
@@ -34,7 +34,7 @@ function describeObject({ type, content }: RawObject, form: string): ExecResult 
   return fine(entries?.map((entry) => entryLine(entry, entry.name)).join("") ?? decode(content));
 }
 
-/** Says what an object is, or what it holds. */
+/** Shows the type, the size or the content of an object. */
 export async function catFile(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
   const [, form = "", name = ""] = args;
   const hash = await resolveObject(repository, context, name);
@@ -105,7 +105,7 @@ export async function lsTree(repository: WorkTree, command: GitCommand): Promise
   return fine(lines.join(""));
 }
 
-/** Says the hash of files, and keeps their content if it is told to. */
+/** Lists the hashes of files, and keeps their content with `-w`. */
 export async function hashObject(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
   const files = args.slice(1).filter((arg) => !arg.startsWith("-") && arg !== "blob");
   const stdin: unknown = context.stdin;
@@ -188,7 +188,7 @@ export const diffFiles = (repository: WorkTree, given: GitCommand): Promise<Exec
     args: ["diff", ...given.args.slice(1).filter((arg) => !/^(?:-r|--)$/.test(arg))],
   });
 
-/** Says where histories part, or whether one commit comes from another. */
+/** Shows the commit where two histories part, or answers whether one commit is in the history of another. */
 export async function mergeBase(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
   const { options, args: rest } = takeOptions(args, ["--is-ancestor", "--fork-point"]);
   const [one, other, ...more] = rest.slice(1);

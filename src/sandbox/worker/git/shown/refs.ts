@@ -27,7 +27,7 @@ async function readRefs(repository: WorkTree, prefix: string): Promise<readonly 
   );
 }
 
-/** The name of the branch that HEAD is. */
+/** Returns the full name of the current branch; null if HEAD is detached. */
 async function currentBranch({ refStore }: WorkTree): Promise<string | null> {
   const head = await refStore.readRef("HEAD");
   return head?.type === "symbolic" ? head.target : null;
@@ -48,7 +48,7 @@ function orderOf(sort: string): Order {
   return sort.startsWith("-") ? (one, other) => order(other, one) || byName(one, other) : order;
 }
 
-/** Keeps the refs that the options let through: that lead to a commit, come from one, or are one. */
+/** Returns the refs that the options let through: those that contain a commit, are contained in one, or are one. */
 async function keep(
   repository: WorkTree,
   { context }: GitCommand,

@@ -8,11 +8,11 @@ import type { WorkTree } from "../tracked-files.ts";
 
 /** `git rev-parse`: hashes of what is named, and where the repository is. */
 
-/** The folder of git's own files, as git names it from where it runs. */
+/** Returns the folder of git's own files, as git names it from where it runs. */
 const gitFolder = (repository: WorkTree, { context }: GitCommand): string =>
   folderIn(repository, context) === "" ? ".git" : repository.gitDir;
 
-/** Says what revisions stand for, or where the repository is. */
+/** Shows the hashes of revisions, or where the repository is. */
 export async function revParse(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, [
     "-q",
@@ -49,7 +49,7 @@ async function withObjects(repository: WorkTree, command: GitCommand): Promise<G
   return { ...command, args };
 }
 
-/** Git repeats a name that it cannot resolve, unless it is to verify it. */
+/** Repeats a name that cannot be resolved, as git does without `--verify`. */
 const withEcho = (result: ExecResult, args: readonly string[]): ExecResult => {
   const [, name = ""] = /ambiguous argument '([^']*)'/.exec(result.stderr) ?? [];
   const isEchoed = name !== "" && !args.includes("--verify");

@@ -39,7 +39,7 @@ async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecRes
   return { ...result, stdout };
 }
 
-/** The forms that a diff can have, in the order in which they come; `--summary` and `--check` are made from patches. */
+/** The forms that a diff can have, in the order in which git shows them; `--summary` and `--check` are made from patches. */
 const forms = [
   "--name-only",
   "--name-status",
@@ -114,7 +114,7 @@ const endWithNul = (text: string): string =>
     .map((field) => `${field}\0`)
     .join("");
 
-/** The forms that options choose; a patch if they choose none. */
+/** Returns the forms that options choose; a patch if they choose none. */
 function formsOf(options: ReadonlyMap<string, string>): readonly string[] {
   const chosen = forms.filter((form) => options.has(form));
   return chosen.length === 0 && !options.has("--no-patch") ? ["--patch"] : chosen;
@@ -124,7 +124,7 @@ function formsOf(options: ReadonlyMap<string, string>): readonly string[] {
 const spreadRevision = (arg: string): readonly string[] =>
   arg.endsWith("^!") ? [arg.slice(0, -1), arg.slice(0, -2)] : [arg];
 
-/** The diff of the files alone that a filter lets through; null if it lets none. */
+/** Returns the diff of the files alone that a filter lets through; null if it lets none. */
 async function filtered(
   repository: WorkTree,
   command: GitCommand,

@@ -75,7 +75,7 @@ async function pickCommits(
 
 const isBelow = (arg: string): boolean => /^--(?:patch|(?:short|num)?stat|name-)/.test(arg);
 
-/** Shows commits one by one, and puts them together as a log does. */
+/** Shows commits one by one, and joins them as a log does. */
 export async function showEach(
   repository: WorkTree,
   command: GitCommand,

@@ -30,7 +30,7 @@ async function showPlain(
   return { ...result, stdout: hasPatch ? await completeHistory(repository, stdout, request) : stdout };
 }
 
-/** The text of a tag above its commit, which the package indents. */
+/** Returns the text of a tag above its commit, which the package indents. */
 async function showTag(
   repository: WorkTree,
   command: GitCommand,
@@ -72,7 +72,7 @@ async function showCommit(
   return showEach(repository, command, { ...call, shown }, [hash]);
 }
 
-/** A name like `HEAD:./x` from the folder that git runs in as one from the top. */
+/** Returns a name like `HEAD:./x` from the folder that git runs in as one from the top. */
 function plainName(repository: WorkTree, { context }: GitCommand, name: string): string {
   const [, revision = "", path = ""] = /^([^:]*):(\.{1,2}\/.*)$/.exec(name) ?? [];
   if (path === "") return name;
