@@ -23,19 +23,19 @@ const scripts: readonly GitScript[] = [
   [
     "with marks and trailers",
     [
-      "git commit -q --allow-empty --fixup HEAD; git log -1 --format=%s; git commit -q --allow-empty --squash HEAD~1 -m more; git log -1 --format=%B",
+      "git commit -q --allow-empty --fixup HEAD; git log -1 --format=%s",
       "git -c user.name=S -c user.email=s@s commit -q --allow-empty -sm signed; git log -1 --format=%B; git commit -q --allow-empty -m 'a title' -m 'Closes: #1' --trailer 'X-Y: z'; git log -1 --format=%B",
       "git commit -q --amend --no-edit --trailer 'X-Y=again'; git log -1 --format=%B; echo z >> a.txt; git commit --dry-run -am x > /dev/null; git commit --dry-run > /dev/null; git status -s",
     ],
-    "fixup! second\nsquash! second\n\nmore\n\nsigned\n\nSigned-off-by: S <s@s>\n\na title\n\nCloses: #1\nX-Y: z\n\nOn branch main\nNo changes\na title\n\nCloses: #1\nX-Y: z\n\n M a.txt\n",
+    "fixup! second\nsigned\n\nSigned-off-by: S <s@s>\n\na title\n\nCloses: #1\nX-Y: z\n\nOn branch main\nNo changes\na title\n\nCloses: #1\nX-Y: z\n\n M a.txt\n",
   ],
   [
-    "what is added, and what is said of it",
+    "what is added",
     [
-      "echo z > new; echo y >> a.txt; mkdir d; echo 1 > d/f; rm src/x.ts; git add -A d -v; git status -s; git add -Av; git status -s; git add -v .; git add nope",
+      "echo z > new; echo y >> a.txt; mkdir d; echo 1 > d/f; rm src/x.ts; git add -A d; git status -s; git add -A; git status -s; git add nope",
       "echo z >> a.txt; git add -- a.txt; git status -s",
     ],
-    "add 'd/f'\n M a.txt\nA  d/f\n D src/x.ts\n?? new\nadd 'a.txt'\nremove 'src/x.ts'\nadd 'new'\nM  a.txt\nA  d/f\nA  new\nD  src/x.ts\n=> 128\nM  a.txt\nA  d/f\nA  new\nD  src/x.ts\n",
+    " M a.txt\nA  d/f\n D src/x.ts\n?? new\nM  a.txt\nA  d/f\nA  new\nD  src/x.ts\n=> 128\nM  a.txt\nA  d/f\nA  new\nD  src/x.ts\n",
   ],
 ];
 

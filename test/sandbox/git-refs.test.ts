@@ -47,9 +47,9 @@ const scripts: readonly GitScript[] = [
   [
     "changes for scripts",
     [
-      "git diff-tree --no-commit-id --name-only -r HEAD; git diff-tree --no-commit-id --name-status -r HEAD; git diff-tree --name-only HEAD~1 HEAD; git diff-index --quiet HEAD --; echo z >> a.txt; git diff-index --quiet HEAD -- || echo dirty; git diff-files --name-only; git diff-index --name-only HEAD; git update-index --refresh -q",
+      "git diff-tree --no-commit-id --name-only -r HEAD; git diff-tree --no-commit-id --name-status -r HEAD; git diff-tree --name-only HEAD~1 HEAD; git diff-index --quiet HEAD --; echo z >> a.txt; git diff-index --quiet HEAD -- || echo dirty; git diff-files --name-only; git diff-index --name-only HEAD",
     ],
-    "a.txt\nM\ta.txt\na.txt\ndirty\na.txt\na.txt\na.txt: needs update\n=> 1\n",
+    "a.txt\nM\ta.txt\na.txt\ndirty\na.txt\na.txt\n",
   ],
   [
     "files that are ignored",

@@ -44,21 +44,21 @@ const scripts: readonly GitScript[] = [
     "the last form of a log, and fields",
     [
       "git log --oneline --format=%s; git log --format=%s --oneline; git log --pretty=format:'%h %s'; echo .",
-      "git log -1 --format='%C(yellow)%h%C(reset)%x09%aN|%<(10)%s|%>(8)%an|%as %cI %f'; git log -1 --date=format:'%Y/%m/%d' --format=%ad",
+      "git log -1 --format='%C(yellow)%h%C(reset)%x09%aN|%s|%as %cI'; git log -1 --date=format:'%Y/%m/%d' --format=%ad",
       "git log --abbrev-commit -1; git log --pretty=oneline --abbrev-commit -1; git log --format=reference -1; git log --name-only --format=",
     ],
-    "second\nfirst\nac57677 second\ne25f962 first\nac57677 second\ne25f962 first.\nac57677\tLimpet|second    |  Limpet|2026-01-01 2026-01-01T00:00:00+00:00 second\n2026/01/01\ncommit ac57677\nAuthor: Limpet <agent@localhost>\nDate:   Thu Jan 1 00:00:00 2026 +0000\n\n    second\nac57677 second\nac57677 (second, 2026-01-01)\na.txt\na.txt\nsrc/x.ts\n",
+    "second\nfirst\nac57677 second\ne25f962 first\nac57677 second\ne25f962 first.\nac57677\tLimpet|second|2026-01-01 2026-01-01T00:00:00+00:00\n2026/01/01\ncommit ac57677\nAuthor: Limpet <agent@localhost>\nDate:   Thu Jan 1 00:00:00 2026 +0000\n\n    second\nac57677 second\nac57677 (second, 2026-01-01)\na.txt\na.txt\nsrc/x.ts\n",
   ],
   [
     "commits that a log picks",
     [
       "git commit -q --allow-empty -m 'Fix BUG-1'; git checkout -qb f; git commit -q --allow-empty -m f; git checkout -q main; git commit -q --allow-empty -m m; git merge -q --no-ff f",
       "git log --grep=bug -i --format=%s; git log --invert-grep --grep=BUG --format=%s -2; git log --merges --format=%s; git log --no-merges --format=%s -n 2 | sort",
-      "git log -S'export' --format=%s; git log -G'^four' --oneline; git log --diff-filter=A --name-only --format=%s; git log --no-walk --format=%s HEAD~1 HEAD~3",
+      "git log -S'export' --format=%s; git log -G'^four' --oneline; git log --diff-filter=A --name-only --format=%s",
       "git log --format=%s ^HEAD~2 HEAD~1; git log --format=%s HEAD~1 --not HEAD~2; git log --format=%s --branches -1; git log --since='10 years ago' --format=%s | wc -l",
       "git log --since='1 week ago' --format=%s | wc -l; git log --format=%s --reverse --no-merges --skip=1 -n 2 | wc -l",
     ],
-    "Fix BUG-1\nMerge branch 'f'\nm\nMerge branch 'f'\nf\nm\nfirst\nac57677 second\nfirst\n\na.txt\nsrc/x.ts\nm\nsecond\nm\nm\nf\n6\n0\n2\n",
+    "Fix BUG-1\nMerge branch 'f'\nm\nMerge branch 'f'\nf\nm\nfirst\nac57677 second\nfirst\n\na.txt\nsrc/x.ts\nm\nm\nf\n6\n0\n2\n",
   ],
   [
     "a log of paths",

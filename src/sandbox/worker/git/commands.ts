@@ -4,7 +4,7 @@ import { limitedTo } from "./diff.ts";
 import { commit } from "./changes/commits.ts";
 import { runMerge, runPicks, runRebase } from "./changes/picks.ts";
 import { runStash } from "./changes/stashes.ts";
-import { moveFiles, removeFiles, showReflog } from "./changes/moves.ts";
+import { clean, moveFiles, removeFiles, showReflog } from "./changes/moves.ts";
 import { runConfig } from "./changes/settings.ts";
 import { search } from "./shown/search.ts";
 import { listFiles } from "./shown/list-files.ts";
@@ -15,19 +15,10 @@ import { applyPatches } from "./patches/apply.ts";
 import type { GitSettings } from "./line/call.ts";
 import type { GitCommand } from "./run-package.ts";
 import { findWorkTree, run } from "./run-package.ts";
-import { takeOptions } from "./line/flags.ts";
-import { limitOf } from "./line/revisions.ts";
-import {
-  catFile,
-  checkIgnore,
-  diffFiles,
-  diffTree,
-  hashObject,
-  lsTree,
-  mergeBase,
-  revList,
-  updateIndex,
-} from "./shown/plumbing.ts";
+import { plainIn } from "./line/flags.ts";
+import { limitOf, literalPaths } from "./line/revisions.ts";
+import { checkIgnore } from "./shown/check-ignore.ts";
+import { catFile, diffFiles, diffTree, hashObject, lsTree, mergeBase, revList } from "./shown/plumbing.ts";
 import { forEachRef, runBranch, runTag, showRefs, symbolicRef, updateRef } from "./shown/refs.ts";
 import { showDiff } from "./shown/show-diff.ts";
 import { showLog } from "./shown/show-log.ts";
@@ -38,11 +29,11 @@ import type { WorkTree } from "./tracked-files.ts";
 
 /** The commands of the embedded git, completed where the package leaves out what git does: modes, names and titles. */
 
-/** Stages files; the package must be told first that a folder stands where the index has a file. */
+/** Stages files; first removes from the index the files that are folders now, which the package cannot do. */
 async function stage(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
   const { args, context } = command;
   const { files } = await readIndex(repository);
-  const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const paths = plainIn(args);
   const isIn = limitedTo(paths.map((path) => limitOf(repository, context, path)));
   const replaced = new Map<string, null>();
   for (const [path, { mode }] of files) {
@@ -68,36 +59,19 @@ async function isAsciiOnly({ fs, gitDir }: WorkTree, settings: GitSettings): Pro
   return !plainNames.test(config);
 }
 
-/** Options of `git add` that the package does not know, with what to do without them. */
-const missingOfAdd: Readonly<Record<string, string>> = {
-  "-N": "git diff --no-index /dev/null <file> shows a file that is not tracked",
-  "--intent-to-add": "git diff --no-index /dev/null <file> shows a file that is not tracked",
-  "-p": "edit a patch of git diff and give it to git apply --cached",
-  "--patch": "edit a patch of git diff and give it to git apply --cached",
-  "-i": "name the files to add",
-  "-e": "edit a patch of git diff and give it to git apply --cached",
-};
-
-/** Stages files, and says which if it is told to. */
+/** Stages files. */
 async function add(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args: all } = takeOptions(given.args, ["-v", "--verbose"]);
-  const lack = all.find((arg) => missingOfAdd[arg] !== undefined);
-  if (lack !== undefined)
-    return {
-      stdout: "",
-      stderr: `error: git add has no ${lack} here; ${missingOfAdd[lack]}\n`,
-      exitCode: 129,
-    };
   // With paths, the package would add all files all the same; it takes deleted ones along without being told.
-  const hasPaths = all.slice(1).some((arg) => !arg.startsWith("-"));
-  const args = hasPaths ? all.filter((arg) => arg !== "-A" && arg !== "--all") : all;
-  const end = args.indexOf("--");
+  const args =
+    plainIn(given.args).length > 0 ? given.args.filter((arg) => arg !== "-A" && arg !== "--all") : given.args;
   // The package does not look at what comes after `--`.
-  const command = { ...given, args: end < 0 ? args : args.toSpliced(end, 1) };
-  const told =
-    options.size > 0 ? await run({ ...command, args: [...args.slice(0, 1), "-n", ...args.slice(1)] }) : null;
-  const result = await stage(repository, command);
-  return told === null || result.exitCode !== 0 ? result : { ...result, stdout: told.stdout };
+  return stage(repository, { ...given, args: args.filter((arg) => arg !== "--") });
+}
+
+/** Checks out a branch, a commit or files. */
+async function switchTo(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const command = await prepareSwitch(repository, given);
+  return "exitCode" in command ? command : checkOut(repository, command);
 }
 
 type Run = (repository: WorkTree, command: GitCommand) => Promise<ExecResult>;
@@ -119,6 +93,7 @@ const completed: Readonly<Record<string, Run>> = {
   "ls-files": listFiles,
   reflog: showReflog,
   grep: search,
+  clean,
   mv: moveFiles,
   rm: removeFiles,
   branch: runBranch,
@@ -136,27 +111,18 @@ const completed: Readonly<Record<string, Run>> = {
   "diff-index": diffFiles,
   "diff-files": diffFiles,
   "merge-base": mergeBase,
-  "update-index": updateIndex,
+  checkout: switchTo,
+  switch: switchTo,
 };
-
-/** Commands whose arguments are written anew for the package, or refused. */
-const preparations: Readonly<
-  Record<string, (repository: WorkTree, command: GitCommand) => Promise<GitCommand | ExecResult>>
-> = { checkout: prepareSwitch, switch: prepareSwitch };
-
-const prepare = async (repository: WorkTree | null, command: GitCommand): Promise<GitCommand | ExecResult> =>
-  repository === null
-    ? command
-    : ((await preparations[command.args[0] ?? ""]?.(repository, command)) ?? command);
 
 /** Runs a command of git. */
 export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promise<ExecResult> {
   const name = given.args[0] ?? "";
   const repository = await findWorkTree(given.context);
   const asciiOnly = repository === null || (await isAsciiOnly(repository, given.settings ?? {}));
-  const prepared = await prepare(repository, { ...given, asciiOnly });
-  if ("exitCode" in prepared) return prepared;
-  const command = prepared;
+  const hasPatterns = /^(?:add|rm|restore|reset)$/.test(name);
+  const args = hasPatterns ? await literalPaths(given.context, given.args) : given.args;
+  const command = { ...given, args, asciiOnly };
   if (name === "diff" && command.args.includes("--no-index")) return compareFiles(command);
   if (name === "config") return runConfig(repository, command);
   if (name === "apply") return applyPatches(repository, command);

@@ -1,10 +1,23 @@
+import type { ObjectStore } from "#git";
+import { decode } from "./line/answers.ts";
 import type { WorkTree } from "./tracked-files.ts";
 
-/** Where the histories of two commits part, which the package cannot say. */
+/** Finds where the histories of two commits part, which the package cannot. */
 
-/** Reads the parents of a commit. */
+/** The parents of the commits that a command has read. */
+const known = new WeakMap<ObjectStore, Map<string, readonly string[]>>();
+
+/** Returns the parents of a commit. */
 export async function readParents({ objectStore }: WorkTree, hash: string): Promise<readonly string[]> {
-  const commit = new TextDecoder().decode((await objectStore.read(hash)).content);
+  const parents = known.get(objectStore) ?? new Map<string, readonly string[]>();
+  known.set(objectStore, parents);
+  const found = parents.get(hash) ?? (await parseParents(objectStore, hash));
+  parents.set(hash, found);
+  return found;
+}
+
+async function parseParents(objectStore: ObjectStore, hash: string): Promise<readonly string[]> {
+  const commit = decode((await objectStore.read(hash)).content);
   const [header = ""] = commit.split("\n\n");
   return [...header.matchAll(/^parent ([0-9a-f]{40})$/gm)].flatMap(([, parent]) => parent ?? []);
 }
@@ -16,7 +29,7 @@ export async function listHistory(repository: WorkTree, hash: string): Promise<R
   return found;
 }
 
-/** Finds the commit from which two others come, and from which no later one does; null if they have none in common. */
+/** Returns the last commit that two histories share; null if they share none. */
 export async function findMergeBase(
   repository: WorkTree,
   one: string,

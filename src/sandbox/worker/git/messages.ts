@@ -1,4 +1,5 @@
 import type { ObjectStore } from "#git";
+import { decode } from "./line/answers.ts";
 
 /** Formats messages of commits as git's logs show them; the package shows only the first line of a title. */
 
@@ -78,7 +79,7 @@ export function shapeMessages(
   const read: ObjectStore["read"] = async (hash) => {
     const object = await store.read(hash);
     if (object.type !== "commit" || shape === "raw") return object;
-    const text = new TextDecoder().decode(object.content);
+    const text = decode(object.content);
     const start = text.indexOf("\n\n") + 2;
     return {
       ...object,

@@ -1,3 +1,4 @@
+import { decode } from "./line/answers.ts";
 /**
  * Formats names of files as git prints them: in double quotes, with escapes, if a line cannot show their
  * characters.
@@ -45,7 +46,7 @@ function unquoteName(text: string): string {
     if (digits !== undefined) bytes.push(Number.parseInt(digits, 8));
     else bytes.push(...encoder.encode(letter === undefined ? unit : (characters[letter] ?? letter)));
   }
-  return new TextDecoder().decode(Uint8Array.from(bytes));
+  return decode(Uint8Array.from(bytes));
 }
 
 const oneOrTwoNames = /^("(?:[^"\\]|\\.)*"|.+?)(?: -> ("(?:[^"\\]|\\.)*"|.+))?$/s;

@@ -23,7 +23,7 @@ export interface GitCommand {
   readonly settings?: GitSettings;
 }
 
-/** The files as the package should see them: a link has its own text, and exists even if its target does not. */
+/** Returns the files as the package should see them: a link has its own text, and exists even if its target does not. */
 function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
   const own: Partial<Context["fs"]> = {
     exists: (path) =>
@@ -58,7 +58,7 @@ const ways: Readonly<Record<string, string>> = {
   archive: "tar packs files",
   lfs: "large files are committed as they are",
   notes: "git commit --amend and git tag -a -m keep texts",
-  "filter-branch": "git rebase, git reset --soft and git commit --amend make commits anew",
+  "filter-branch": "git rebase, git reset --soft and git commit --amend rewrite commits",
   "ls-remote": "git branch -r after git fetch lists the branches of a remote",
   cherry: "git log a..b lists the commits of b alone",
   fsck: "git log --all and git status read the repository",
@@ -67,6 +67,7 @@ const ways: Readonly<Record<string, string>> = {
   "read-tree": "use git reset or git checkout",
   "name-rev": "use git describe --all or git branch --contains",
   "sparse-checkout": "all files are checked out",
+  "update-index": "use git add, git rm --cached or chmod; git status compares the files",
   bundle: "git clone copies a repository of this file system",
 };
 

@@ -72,7 +72,7 @@ const isInPlaceOfFile = (path: string, index: TrackedFiles): boolean =>
 
 const byPath = (one: StatusEntry, other: StatusEntry): number => (one.path < other.path ? -1 : 1);
 
-/** A file that went and one that came, in place of one that was renamed. */
+/** Returns a file that went and one that came, in place of one that was renamed. */
 const splitEntry = (entry: StatusEntry): readonly StatusEntry[] =>
   entry.from === undefined
     ? [entry]

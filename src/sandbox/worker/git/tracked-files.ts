@@ -1,5 +1,6 @@
 import type { GitContext, ObjectStore } from "#git";
-import type { IFileSystem } from "just-bash/browser";
+import { decode } from "./line/answers.ts";
+import type { FsStat, IFileSystem } from "just-bash/browser";
 import { joinBytes } from "../files/bytes.ts";
 
 /** Files of a tree, the index or the work tree, by their paths from the top of the repository. */
@@ -13,13 +14,18 @@ export interface TrackedFile {
 
 /** Repository with a work tree, over the files of the shell. */
 export interface WorkTree extends GitContext {
-  readonly fs: GitContext["fs"] & Pick<IFileSystem, "chmod" | "lstat">;
+  readonly fs: GitContext["fs"] & Pick<IFileSystem, "chmod" | "lstat" | "readlink">;
   readonly workTree: string;
 }
 
 export const regularMode = 0o100644;
 const executableMode = 0o100755;
-const linkMode = 0o120000;
+export const linkMode = 0o120000;
+export const folderMode = 0o40000;
+
+/** Returns git's mode of a file of the work tree. */
+export const modeOf = ({ isSymbolicLink, mode }: FsStat): number =>
+  isSymbolicLink ? linkMode : (mode & 0o100) === 0 ? regularMode : executableMode;
 
 /** Returns the type of a file by its mode: regular, link or submodule. */
 export const typeOfMode = (mode: number): number => mode >> 12;
@@ -49,7 +55,7 @@ function* entriesOf(bytes: Uint8Array): Generator<IndexEntry> {
     const nameEnd = bytes.indexOf(0, nameAt);
     const end = at + Math.floor((nameEnd - at) / layout.padding + 1) * layout.padding;
     yield {
-      path: new TextDecoder().decode(bytes.subarray(nameAt, nameEnd)),
+      path: decode(bytes.subarray(nameAt, nameEnd)),
       mode: view.getUint32(at + layout.mode),
       hash: hexOf(bytes.subarray(at + layout.hash, at + layout.flags)),
       stage: (view.getUint16(at + layout.flags) >> 12) & 3,
@@ -120,11 +126,10 @@ export function listTree(content: Uint8Array): readonly TreeEntry[] {
   const entries: TreeEntry[] = [];
   for (let at = 0; at < content.length;) {
     const end = content.indexOf(0, at);
-    const [, digits = "", name = ""] =
-      /^(\d+) (.*)$/s.exec(new TextDecoder().decode(content.subarray(at, end))) ?? [];
+    const [, digits = "", name = ""] = /^(\d+) (.*)$/s.exec(decode(content.subarray(at, end))) ?? [];
     const mode = Number.parseInt(digits, 8);
     at = end + 21;
-    entries.push({ name, mode, hash: hexOf(content.subarray(end + 1, at)), isFolder: mode === 0o40000 });
+    entries.push({ name, mode, hash: hexOf(content.subarray(end + 1, at)), isFolder: mode === folderMode });
   }
   return entries;
 }
@@ -151,7 +156,7 @@ export async function readTree(repository: GitContext, hash: string | null): Pro
       await addTree(repository.objectStore, content, "", files);
       break;
     }
-    next = /^(?:tree|object) ([0-9a-f]{40})$/m.exec(new TextDecoder().decode(content))?.[1] ?? null;
+    next = /^(?:tree|object) ([0-9a-f]{40})$/m.exec(decode(content))?.[1] ?? null;
   }
   return files;
 }
@@ -172,8 +177,7 @@ export async function readWorkTree(repository: WorkTree, files: TrackedFiles): P
   for (const [path, file] of files) {
     const stat = await repository.fs.lstat(`${repository.workTree}/${path}`).catch(() => null);
     if (stat === null || stat.isDirectory !== (typeOfMode(file.mode) === submoduleType)) continue;
-    const own = stat.isSymbolicLink ? linkMode : (stat.mode & 0o100) === 0 ? regularMode : executableMode;
-    found.set(path, hasModes && !stat.isDirectory ? { ...file, mode: own } : file);
+    found.set(path, hasModes && !stat.isDirectory ? { ...file, mode: modeOf(stat) } : file);
   }
   return found;
 }

@@ -1,6 +1,7 @@
 import type { Bash } from "just-bash/browser";
 import type { Database } from "../files/database.ts";
 import { runGitCommand } from "../git/commands.ts";
+import { fail, refuse } from "../git/line/answers.ts";
 import { readCall } from "../git/line/call.ts";
 import { readFlags } from "../git/line/flags.ts";
 import { createTurns } from "../git/turns.ts";
@@ -10,12 +11,6 @@ type CustomCommand = NonNullable<
 >[number];
 type ShellCommand = Exclude<CustomCommand, { load: unknown }>;
 type Context = Parameters<ShellCommand["execute"]>[1];
-
-const failure = (exitCode: number, message: string) => ({
-  stdout: "",
-  stderr: `fatal: ${message}\n`,
-  exitCode,
-});
 
 /** Returns the first of these folders that is none, each a path from the one before; undefined if all are. */
 async function findMissing({ fs, cwd }: Context, folders: readonly string[]): Promise<string | undefined> {
@@ -41,12 +36,13 @@ export function createGitCommand(database: Database): ShellCommand {
     execute: (given, context) =>
       takeTurn(database, async () => {
         const { folders, settings, args: line } = readCall(given);
-        const { args, isQuiet } = readFlags(line);
+        const { args, isQuiet, refusal } = readFlags(line);
+        if (refusal !== null) return refusal;
         if (/^-(?!-version$|-help$|h$)/.test(args[0] ?? ""))
-          return failure(129, `this git has no option ${args[0]} before its command`);
+          return refuse("git", `${args[0]} before its command`, "use -C <folder> or -c <name>=<value>");
         const missing = await findMissing(context, folders);
         if (missing !== undefined)
-          return failure(128, `cannot change to '${missing}': No such file or directory`);
+          return fail(`fatal: cannot change to '${missing}': No such file or directory\n`);
         const cwd = folders.reduce((at, folder) => context.fs.resolvePath(at, folder), context.cwd);
         const result = await runGitCommand({ args, context: { ...context, cwd }, settings });
         return isQuiet && result.exitCode === 0 ? { ...result, stdout: "", stderr: "" } : result;

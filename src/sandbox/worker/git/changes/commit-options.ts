@@ -1,8 +1,10 @@
 import type { ExecResult } from "#git";
+import { decode, fail } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { resolveObject } from "../line/revisions.ts";
 import type { Context, GitCommand } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
+import { readCommitter, readDate } from "./who.ts";
 
 /** The options of `git commit` that the package does not know: whose commit it is, and what its message is made of. */
 
@@ -13,13 +15,11 @@ const ownOptions = [
   "-C ",
   "--reuse-message=",
   "--fixup=",
-  "--squash=",
   "-s",
   "--trailer=",
   "--dry-run",
   "-o",
   "-i",
-  "-p",
 ];
 
 export interface CommitCall {
@@ -37,7 +37,7 @@ export interface CommitCall {
 /** Makes the line of a commit's author out of those of its author and its committer. */
 type AuthorChange = (author: string, committer: string) => string;
 
-/** The messages among arguments, and the arguments without them and without paths. */
+/** Returns the messages among arguments, and the arguments without them and without paths. */
 function splitArguments(
   args: readonly string[],
 ): Readonly<Record<"messages" | "others" | "paths", readonly string[]>> {
@@ -54,8 +54,6 @@ function splitArguments(
   return { messages, others, paths };
 }
 
-const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
-
 interface Known {
   readonly author: string;
   readonly message: string;
@@ -64,7 +62,7 @@ interface Known {
 async function readCommit(repository: WorkTree, context: Context, name: string): Promise<Known | null> {
   const hash = await resolveObject(repository, context, `${name}^{commit}`);
   if (hash === null) return null;
-  const text = new TextDecoder().decode((await repository.objectStore.read(hash)).content);
+  const text = decode((await repository.objectStore.read(hash)).content);
   const author = /^author (.*)$/m.exec(text)?.[1] ?? "";
   return { author, message: text.slice(text.indexOf("\n\n") + 2) };
 }
@@ -81,7 +79,7 @@ function withTrailers(message: string, trailers: readonly string[]): string {
   return `${text}${hasTrailers ? "\n" : "\n\n"}${missing.join("\n")}`;
 }
 
-/** The environment of a commit by an author: `Name <mail> seconds zone`, or without a date. */
+/** Returns the environment of a commit by an author: `Name <mail> seconds zone`, or without a date. */
 function environmentOf(env: Context["env"], author: string, date: string | undefined): Context["env"] {
   const [, name = "", mail = "", time = ""] = /^(.*?)\s*<([^>]*)>\s*(.*)$/.exec(author) ?? [];
   const own = new Map(env);
@@ -91,16 +89,7 @@ function environmentOf(env: Context["env"], author: string, date: string | undef
   return own;
 }
 
-/** What signs a message off. */
-const signerOf = ({ context, settings = {} }: GitCommand, config: string): string => {
-  const own = (key: string): string | undefined =>
-    settings[`user.${key}`] ?? new RegExp(`^\\s*${key}\\s*=\\s*(.*?)\\s*$`, "m").exec(config)?.[1];
-  const name = context.env.get("GIT_COMMITTER_NAME") ?? own("name") ?? "Limpet";
-  const mail = context.env.get("GIT_COMMITTER_EMAIL") ?? own("email") ?? "agent@localhost";
-  return `Signed-off-by: ${name} <${mail}>`;
-};
-
-/** The messages that a commit is to have, in place of those of the command line; null if another commit is not there. */
+/** Returns the messages that a commit is to have, in place of those of the command line; null if another commit is not there. */
 async function composeMessages(
   repository: WorkTree,
   command: GitCommand,
@@ -123,48 +112,36 @@ async function markMessages(
   options: ReadonlyMap<string, string>,
   given: readonly string[],
 ): Promise<readonly string[] | null> {
-  let messages = given;
-  for (const [option, mark] of [
-    ["--fixup", "fixup! "],
-    ["--squash", "squash! "],
-  ] as const) {
-    const name = options.get(option);
-    const known = name === undefined ? undefined : await readCommit(repository, context, name);
-    if (known === null) return null;
-    if (known !== undefined) messages = [mark + titleOf(known), ...messages];
-  }
-  return messages;
+  const name = options.get("--fixup");
+  if (name === undefined) return given;
+  const known = await readCommit(repository, context, name);
+  return known === null ? null : [`fixup! ${titleOf(known)}`, ...given];
 }
 
 async function listTrailers(
-  { fs, gitDir }: WorkTree,
+  repository: WorkTree,
   command: GitCommand,
   options: ReadonlyMap<string, string>,
 ): Promise<readonly string[]> {
   const trailer = options.get("--trailer");
-  const config = await fs.readFile(`${gitDir}/config`).catch(() => "");
   return [
     ...(trailer === undefined ? [] : [trailer.replace(/^([A-Za-z-]+)=/, "$1: ")]),
-    ...(options.has("-s") ? [signerOf(command, config)] : []),
+    ...(options.has("-s") ? [`Signed-off-by: ${await readCommitter(repository, command)}`] : []),
   ];
 }
 
-/** The change of the author that the options of an amended commit ask for. */
-function authorChangeOf(options: ReadonlyMap<string, string>): AuthorChange | null {
-  const [author, date] = [options.get("--author"), options.get("--date")];
+/** Returns the change of the author that the options of an amended commit ask for. */
+function authorChangeOf(options: ReadonlyMap<string, string>, date: string | undefined): AuthorChange | null {
+  const author = options.get("--author");
   if (options.has("--reset-author")) return (_, committer) => committer;
   if (author === undefined && date === undefined) return null;
   return (before) => {
     const [, name = "", time = ""] = /^(.*>) (.*)$/.exec(before) ?? [];
-    const seconds = Math.floor(Date.parse(date ?? "") / 1000);
-    return `${author ?? name} ${Number.isNaN(seconds) ? time : `${seconds} +0000`}`;
+    return `${author ?? name} ${date ?? time}`;
   };
 }
 
-const noHunks =
-  "error: this git picks no hunks by hand: edit a patch of git diff and give it to git apply --cached\n";
-
-/** The author that options name; or what is wrong with it. */
+/** Returns the author that options name; returns a failure if it is wrong. */
 function authorIn(options: ReadonlyMap<string, string>, known: Known | undefined): string | ExecResult {
   const author = options.get("--author") ?? known?.author ?? "";
   const isWhole = author === "" || /<.*>/.test(author);
@@ -172,38 +149,40 @@ function authorIn(options: ReadonlyMap<string, string>, known: Known | undefined
   return isWhole ? author : fail(refusal, 128);
 }
 
-/** Reads the arguments of a commit; or refuses them. */
+/** Reads the arguments of a commit; returns a failure if they are wrong. */
 export async function readCommitCall(
   repository: WorkTree,
   given: GitCommand,
 ): Promise<CommitCall | ExecResult> {
   const { messages, others, paths } = splitArguments(given.args);
   const { options, args } = takeOptions(others, ownOptions);
-  if (options.has("-p")) return fail(noHunks, 129);
+  const date = options.get("--date");
+  const time = date === undefined ? undefined : readDate(date);
+  if (time === null) return fail(`fatal: invalid date format: ${date}; write it as 2026-01-31T10:00:00Z\n`);
   const reused = options.get("-C") ?? options.get("--reuse-message");
   const known = reused === undefined ? undefined : await readCommit(repository, given.context, reused);
   const found = known === null ? null : await composeMessages(repository, given, options, messages);
   if (found === null || known === null) return fail("fatal: could not lookup commit\n", 128);
   const author = authorIn(options, known);
   if (typeof author !== "string") return author;
-  const env = environmentOf(given.context.env, author, options.get("--date"));
+  const env = environmentOf(given.context.env, author, time);
   const spoken = (known === undefined ? found : [known.message]).flatMap((message) => ["-m", message]);
   return {
     command: { ...given, args: [...args, ...spoken], context: { ...given.context, env } },
     paths,
     isDry: options.has("--dry-run"),
     isAlso: options.has("-i"),
-    authorOf: args.includes("--amend") ? authorChangeOf(options) : null,
+    authorOf: args.includes("--amend") ? authorChangeOf(options, time) : null,
   };
 }
 
-/** Gives the commit of HEAD another author; returns its hash before and after. */
+/** Replaces the author of the commit of HEAD; returns the hash of the new commit. */
 export async function replaceAuthor(
   { objectStore, refStore }: WorkTree,
   head: string,
   authorOf: AuthorChange,
 ): Promise<string> {
-  const text = new TextDecoder().decode((await objectStore.read(head)).content);
+  const text = decode((await objectStore.read(head)).content);
   const line = (who: string): string => new RegExp(`^${who} (.*)$`, "m").exec(text)?.[1] ?? "";
   const author = authorOf(line("author"), line("committer"));
   const content = new TextEncoder().encode(text.replace(/^author .*$/m, () => `author ${author}`));

@@ -1,17 +1,17 @@
 import type { ExecResult } from "#git";
-import { limitedTo } from "../diff.ts";
-import { limitOf } from "../line/revisions.ts";
+import { fail } from "../line/answers.ts";
+import { listUnknown, literalPaths } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { showStatus } from "../shown/show-status.ts";
-import { editIndex, readHead, readIndex, readModes, readTree } from "../tracked-files.ts";
+import { editIndex, readHead, readModes, readTree } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 import { readCommitCall, replaceAuthor } from "./commit-options.ts";
 import type { CommitCall } from "./commit-options.ts";
 
 /** `git commit`, of what is staged or of paths alone. */
 
-/** The package tells of a changed mode as of a file that goes and one that comes. */
+/** The two lines in which the package shows a changed mode: a created and a deleted file. */
 const modePair = /^ create mode (\d+) (.+)\n delete mode (\d+) \2$/gm;
 
 /** Commits what is staged, with the modes that the package does not see. */
@@ -30,37 +30,34 @@ async function commitStaged(repository: WorkTree, command: GitCommand): Promise<
   return { ...result, stdout: result.stdout.replace(modePair, " mode change $3 => $1 $2") };
 }
 
-/** Names the paths that git does not know. */
-async function listUnknown(repository: WorkTree, { command, paths }: CommitCall): Promise<string> {
-  const { files, unmerged } = await readIndex(repository);
-  const before = await readTree(repository, await readHead(repository));
-  const known = [...files.keys(), ...unmerged, ...before.keys()];
-  return paths
-    .filter((path) => !known.some(limitedTo([limitOf(repository, command.context, path)])))
-    .map((path) => `error: pathspec '${path}' did not match any file(s) known to git\n`)
-    .join("");
-}
-
 /** Commits these paths as they are in the work tree; what else is staged stays so. */
 async function commitPaths(repository: WorkTree, call: CommitCall): Promise<ExecResult> {
   const { command, paths, isAlso } = call;
   const { fs, gitDir } = repository;
-  const unknown = await listUnknown(repository, call);
-  if (unknown !== "") return { stdout: "", stderr: unknown, exitCode: 1 };
+  const before = await readTree(repository, await readHead(repository));
+  const unknown = await listUnknown(repository, command.context, paths, before.keys());
+  if (unknown.length > 0)
+    return fail(
+      unknown.map((path) => `error: pathspec '${path}' did not match any file(s) known to git\n`).join(""),
+      1,
+    );
+  if (command.args.some((arg) => arg === "-a" || arg === "--all"))
+    return fail(`fatal: paths '${paths[0]} ...' with -a does not make sense\n`);
   if (!isAlso && (await fs.exists(`${gitDir}/MERGE_HEAD`)))
-    return { stdout: "", stderr: "fatal: cannot do a partial commit during a merge.\n", exitCode: 128 };
-  const stage = (): Promise<ExecResult> => run({ ...command, args: ["add", ...paths] });
-  const before = await fs.readFileBuffer(`${gitDir}/index`);
+    return fail("fatal: cannot do a partial commit during a merge.\n", 128);
+  const literal = await literalPaths(command.context, paths);
+  const stage = (): Promise<ExecResult> => run({ ...command, args: ["add", ...literal] });
+  const index = await fs.readFileBuffer(`${gitDir}/index`);
   const isOnly = !isAlso && (await readHead(repository)) !== null;
   if (isOnly) await run({ ...command, args: ["reset"] });
   const staged = await stage();
   const result = staged.exitCode === 0 ? await commitStaged(repository, command) : staged;
-  if (isOnly || result.exitCode !== 0) await fs.writeFile(`${gitDir}/index`, before);
+  if (isOnly || result.exitCode !== 0) await fs.writeFile(`${gitDir}/index`, index);
   if (isOnly && result.exitCode === 0) await stage();
   return result;
 }
 
-/** Commits. */
+/** Runs `git commit`. */
 export async function commit(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const call = await readCommitCall(repository, given);
   if ("exitCode" in call) return call;

@@ -1,17 +1,14 @@
 import type { ExecResult } from "#git";
-import { limitedTo } from "../diff.ts";
-import { takeOptions } from "../line/flags.ts";
-import { limitOf } from "../line/revisions.ts";
+import { fine, refuse } from "../line/answers.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
+import { limitOf, listUnknown } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
-import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
-/** `git mv` and `git rm`: what the package does not know of their arguments. */
+/** `git mv`, `git rm` and `git clean`: what the package does not know of their arguments. */
 
-const fine = (stdout: string): ExecResult => ({ stdout, stderr: "", exitCode: 0 });
-
-/** What stands in the way of moving one file to another; null if nothing does. */
+/** Returns what stands in the way of moving one file to another; null if nothing does. */
 async function refusalOf(
   repository: WorkTree,
   { context }: GitCommand,
@@ -25,44 +22,58 @@ async function refusalOf(
   return { stdout: "", stderr, exitCode: 128 };
 }
 
-/** Moves files; never over another one unless it is forced to. */
+/** Moves files; never over another one unless the options force it. */
 export async function moveFiles(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, ["-v"]);
-  const { fs, cwd } = given.context;
-  const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  const [source = "", target = "", ...more] = paths;
-  const isForced = args.some((arg) => /^(?:-f|--force|-k)$/.test(arg));
+  const [source = "", target = "", ...more] = plainIn(given.args);
+  const isForced = given.args.some((arg) => /^(?:-f|--force|-k)$/.test(arg));
   const refusal = isForced || more.length > 0 ? null : await refusalOf(repository, given, source, target);
-  if (refusal !== null) return refusal;
-  const last = paths.at(-1) ?? "";
-  const isFolder = await fs.stat(fs.resolvePath(cwd, last)).then(
-    (stat) => stat.isDirectory,
-    () => false,
-  );
-  const result = await run({ ...given, args });
-  if (!options.has("-v") || result.exitCode !== 0) return result;
-  const name = (path: string): string => limitOf(repository, given.context, path);
-  const goal = (path: string): string => (isFolder ? `${last}/${path.replace(/^.*\//, "")}` : last);
-  return fine(
-    paths
-      .slice(0, -1)
-      .map((path) => `Renaming ${name(path)} to ${name(goal(path))}\n`)
-      .join(""),
-  );
+  return refusal ?? run(given);
 }
 
 /** Removes files. */
 export async function removeFiles(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, ["--ignore-unmatch"]);
   if (options.size === 0) return run({ ...given, args });
-  const { files, unmerged } = await readIndex(repository);
-  const known = [...files.keys(), ...unmerged];
-  const isKnown = (path: string): boolean =>
-    known.some(limitedTo([limitOf(repository, given.context, path)]));
-  const kept = args.filter((arg, at) => at === 0 || arg.startsWith("-") || isKnown(arg));
-  return kept.some((arg, at) => at > 0 && !arg.startsWith("-")) ? run({ ...given, args: kept }) : fine("");
+  const unknown = await listUnknown(repository, given.context, plainIn(args));
+  const kept = args.filter((arg) => !unknown.includes(arg));
+  return plainIn(kept).length > 0 ? run({ ...given, args: kept }) : fine();
 }
 
-/** Lists where HEAD or a branch was, as many times as a number like `-3` says. */
+/** Finds a repository of its own in a folder; null if there is none. */
+async function findNested(fs: WorkTree["fs"], folder: string): Promise<string | null> {
+  const names = await fs.readdir(folder);
+  if (names.includes(".git")) return folder;
+  for (const name of names) {
+    const isFolder = (await fs.lstat(`${folder}/${name}`)).isDirectory;
+    const found = isFolder ? await findNested(fs, `${folder}/${name}`) : null;
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+/** Removes what is not tracked; a repository of its own only if the option to force is given twice. */
+export async function clean(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { fs, workTree } = repository;
+  const isForced = given.args.filter((arg) => arg === "-f" || arg === "--force").length > 1;
+  const isDry = given.args.some((arg) => arg === "-n" || arg === "--dry-run");
+  if (isForced || isDry) return run(given);
+  const dry = await run({ ...given, args: ["clean", "-n", ...given.args.slice(1)] });
+  for (const [, name = ""] of dry.stdout.matchAll(/^Would remove (.*)\/$/gm)) {
+    const full = [given.context.cwd, workTree].map((top) => given.context.fs.resolvePath(top, name));
+    for (const folder of full) {
+      const isFolder = (await fs.lstat(folder).catch(() => null))?.isDirectory === true;
+      const nested = isFolder ? await findNested(fs, folder) : null;
+      if (nested !== null)
+        return refuse(
+          "git clean",
+          `-f for ${nested}, a repository of its own,`,
+          `add -e ${name} to leave it, or -ff to remove it`,
+        );
+    }
+  }
+  return run(given);
+}
+
+/** Lists where HEAD or a branch was, as many entries as an option like `-3` names. */
 export const showReflog = (_: WorkTree, given: GitCommand): Promise<ExecResult> =>
   run({ ...given, args: given.args.flatMap((arg) => (/^-\d+$/.test(arg) ? ["-n", arg.slice(1)] : [arg])) });

@@ -1,4 +1,6 @@
 import type { ExecResult } from "#git";
+import { fail, refuse, textIn } from "../line/answers.ts";
+import { joining } from "../line/missing.ts";
 import { checkOut } from "../checkouts.ts";
 import { takeOptions } from "../line/flags.ts";
 import type { GitCommand } from "../run-package.ts";
@@ -9,9 +11,7 @@ import type { WorkTree } from "../tracked-files.ts";
 
 /** Commits that are picked, taken back or merged: several at a time, and with one side of conflicts. */
 
-const fail = (stderr: string, exitCode = 129): ExecResult => ({ stdout: "", stderr, exitCode });
-
-/** The commits that arguments name, those of a range one by one in the order in which they are to be used. */
+/** Returns the commits that arguments name, those of a range one by one in the order in which they are to be used. */
 async function spread(
   repository: WorkTree,
   command: GitCommand,
@@ -71,13 +71,21 @@ async function takeSide(repository: WorkTree, command: GitCommand, side: string)
   const { unmerged } = await readIndex(repository);
   const at = { ...command, context: { ...command.context, cwd: workTree } };
   for (const path of unmerged) {
-    const text = await fs.readFile(`${workTree}/${path}`).catch(() => null);
-    if (text === null)
+    const file = `${workTree}/${path}`;
+    const isFile = (await fs.lstat(file).catch(() => null))?.isFile === true;
+    const text = isFile
+      ? await fs
+          .readFileBuffer(file)
+          .then(textIn)
+          .catch(() => "")
+      : "";
+    const settled = text.replace(hunk, side === "ours" ? "$1" : "$2");
+    if (settled === text)
       return fail(
-        `error: -X ${side} does not settle ${path}, which one side deletes; use git add or git rm, then git commit --no-edit\n`,
+        `error: -X ${side} does not settle ${path}, which one side deletes or which is no text; use git checkout --${side} ${path}, git add or git rm, then git commit --no-edit\n`,
         1,
       );
-    await fs.writeFile(`${workTree}/${path}`, text.replace(hunk, side === "ours" ? "$1" : "$2"));
+    await fs.writeFile(file, settled);
   }
   await run({ ...at, args: ["add", ...[...unmerged].map((path) => `./${path}`)] });
   const done = await run({ ...at, args: ["commit", "--no-edit"] });
@@ -96,15 +104,16 @@ async function uncommit(repository: WorkTree, command: GitCommand, result: ExecR
   await run({ ...command, args: ["reset", "--soft", own] });
   await repository.fs.writeFile(`${repository.gitDir}/MERGE_HEAD`, `${other}\n`);
   await repository.fs.writeFile(`${repository.gitDir}/MERGE_MSG`, message);
-  const told = "Automatic merge went well; stopped before committing as requested\n";
-  return { ...result, stdout: "", stderr: told };
+  const note = "Automatic merge went well; stopped before committing as requested\n";
+  return { ...result, stdout: "", stderr: note };
 }
 
-/** What is wrong with how a merge is to be made; null if nothing is. */
+/** Returns what is wrong with how a merge is to be made; null if nothing is. */
 function refusalOf(strategy: string, side: string): ExecResult | null {
   if (!/^(?:ort|recursive|resolve)$/.test(strategy))
     return fail(
       `error: git merge has no strategy ${strategy} here; git merge -X ours or -X theirs takes one side of conflicts\n`,
+      129,
     );
   const isKnown = /^(?:|ours|theirs|ignore-.*|patience|diff-algorithm.*|no-renames|find-renames.*)$/.test(
     side,
@@ -112,7 +121,7 @@ function refusalOf(strategy: string, side: string): ExecResult | null {
   return isKnown ? null : fail(`fatal: unknown strategy option: -X${side}\n`, 128);
 }
 
-/** Merges. */
+/** Runs `git merge`. */
 export async function runMerge(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, [
     "-X ",
@@ -136,20 +145,8 @@ export async function runMerge(repository: WorkTree, given: GitCommand): Promise
 
 /** Rebases; the list of commits cannot be edited. */
 export async function runRebase(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, [
-    "-i",
-    "--autosquash",
-    "-x ",
-    "--exec=",
-    "-r",
-    "--rebase-merges",
-    "--root",
-  ]);
+  const { options, args } = takeOptions(given.args, ["-i"]);
   const editor = given.context.env.get("GIT_SEQUENCE_EDITOR") ?? "";
-  const others = [...options.keys()].filter((option) => option !== "-i" || !/^(?:true|:|cat)$/.test(editor));
-  if (others.length > 0)
-    return fail(
-      `error: git rebase has no ${others[0]} here; git reset --soft <commit> and git commit join commits, git commit --amend and git cherry-pick change and reorder them\n`,
-    );
+  if (options.has("-i") && !/^(?:true|:|cat)$/.test(editor)) return refuse("git rebase", "-i", joining);
   return checkOut(repository, { ...given, args });
 }

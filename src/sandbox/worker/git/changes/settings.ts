@@ -1,5 +1,6 @@
 import type { ExecResult } from "#git";
-import { takeOptions } from "../line/flags.ts";
+import { fail } from "../line/answers.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
@@ -23,12 +24,10 @@ const ownOptions = [
   "--name-only",
 ];
 
-const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
-
 const asBoolean = (value: string): string =>
   /^(?:true|yes|on|1|)$/i.test(value) ? "true" : /^(?:false|no|off|0)$/i.test(value) ? "false" : value;
 
-/** The settings whose names match a pattern. */
+/** Returns the settings whose names match a pattern. */
 async function listMatching(command: GitCommand, pattern: string): Promise<ExecResult> {
   const { stdout } = await run({ ...command, args: ["config", "--list"] });
   const expression = new RegExp(pattern);
@@ -41,7 +40,7 @@ async function listMatching(command: GitCommand, pattern: string): Promise<ExecR
   return { stdout: lines.join(""), stderr: "", exitCode: lines.length === 0 ? 1 : 0 };
 }
 
-/** Takes all values of a setting away. */
+/** Removes all values of a setting. */
 async function unsetAll(command: GitCommand, key: string): Promise<ExecResult> {
   let result = await run({ ...command, args: ["config", "--unset", key] });
   const first = result;
@@ -52,7 +51,7 @@ async function unsetAll(command: GitCommand, key: string): Promise<ExecResult> {
 const outside =
   "warning: this git keeps settings in a repository: run git config again after git init, or use git -c name=value\n";
 
-/** A setting as the options ask for it: a default in place of none, or a boolean. */
+/** Returns a setting as the options ask for it: a default in place of none, or a boolean. */
 function asTyped(result: ExecResult, options: ReadonlyMap<string, string>): ExecResult {
   const fallback = options.get("--default");
   const isBoolean = options.has("--bool") || options.get("--type") === "bool";
@@ -66,9 +65,8 @@ function asTyped(result: ExecResult, options: ReadonlyMap<string, string>): Exec
 export async function runConfig(repository: WorkTree | null, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, ownOptions);
   const command = { ...given, args };
-  const [key = "", value] = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  if (repository === null)
-    return value === undefined ? fail("", 1) : { stdout: "", stderr: outside, exitCode: 0 };
+  const [key = "", value] = plainIn(args);
+  if (repository === null) return value === undefined ? fail("", 1) : fail(outside, 0);
   if (options.has("--get-regexp")) return listMatching(command, key);
   if (options.has("--unset-all")) return unsetAll(command, key);
   if (options.has("--replace-all")) await unsetAll(command, key);

@@ -1,26 +1,17 @@
 import type { ExecResult } from "#git";
+import { refuse } from "../line/answers.ts";
 import { checkOut } from "../checkouts.ts";
-import { limitedTo } from "../diff.ts";
-import { takeOptions } from "../line/flags.ts";
-import { limitOf } from "../line/revisions.ts";
+import { partAtEnd, takeOptions } from "../line/flags.ts";
 import { readParents } from "../merge-base.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { showDiff } from "../shown/show-diff.ts";
-import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
+import { stashPaths } from "./stash-paths.ts";
 
 /** `git stash`: of some files, and with what is staged. */
 
-const missing: Readonly<Record<string, string>> = {
-  "-a": "git stash -u stashes all but what is ignored",
-  "--staged": "commit what is staged, or keep git diff --cached in a file for git apply",
-  "-p": "name the files to stash",
-};
-
-const fail = (stderr: string, exitCode = 129): ExecResult => ({ stdout: "", stderr, exitCode });
-
-/** The commit of the newest stash, or of the one that is named, and that of its index. */
+/** Returns the commit of the newest stash, or of the one that is named, and that of its index. */
 async function readStash(
   repository: WorkTree,
   { args, context }: GitCommand,
@@ -34,7 +25,7 @@ async function readStash(
   return head === undefined || index === undefined ? null : { hash, head, index };
 }
 
-/** Brings what was staged back, from the commit of an index. */
+/** Restores what was staged from the commit of an index. */
 const restoreIndex = (command: GitCommand, index: string, where: readonly string[]): Promise<ExecResult> =>
   run({ ...command, args: ["restore", `--source=${index}`, ...where, "."] });
 
@@ -65,68 +56,21 @@ async function showStash(repository: WorkTree, command: GitCommand): Promise<Exe
   return showDiff(repository, { ...command, args: ["diff", ...shown, stash.head, stash.hash] });
 }
 
-/** Lists the files that are changed, staged or not. */
-async function listChanged(repository: WorkTree, command: GitCommand): Promise<readonly string[]> {
-  const args = ["diff", "--name-only", "-z", "--no-renames", "HEAD"];
-  const { stdout } = await showDiff(repository, { ...command, args });
-  return stdout.split("\0").filter((path) => path !== "");
-}
-
-/** Stashes the files of these paths alone: the others are put aside meanwhile. */
-async function stashPaths(
-  repository: WorkTree,
-  command: GitCommand,
-  paths: readonly string[],
-): Promise<ExecResult> {
-  const { fs, workTree, gitDir } = repository;
-  const isIn = limitedTo(paths.map((path) => limitOf(repository, command.context, path)));
-  const changed = await listChanged(repository, command);
-  const known = [...(await readIndex(repository)).files.keys(), ...changed];
-  const [named, others] = [changed.filter(isIn), changed.filter((path) => !isIn(path))];
-  const unknown = paths.filter(
-    (path) => !known.some(limitedTo([limitOf(repository, command.context, path)])),
-  );
-  if (unknown.length > 0)
-    return fail(`error: pathspec '${unknown[0]}' did not match any file(s) known to git\n`, 1);
-  if (named.length === 0) return { stdout: "No local changes to save\n", stderr: "", exitCode: 0 };
-  const at = { ...command, context: { ...command.context, cwd: workTree } };
-  const index = await fs.readFileBuffer(`${gitDir}/index`);
-  const kept = new Map<string, Uint8Array | null>();
-  for (const path of others) kept.set(path, await fs.readFileBuffer(`${workTree}/${path}`).catch(() => null));
-  if (others.length > 0) {
-    await run({ ...at, args: ["reset", "--", ...others] });
-    for (const path of others) {
-      const restored = await run({ ...at, args: ["checkout", "--", path] });
-      // A new file is not in the index any more.
-      if (restored.exitCode !== 0) await fs.rm(`${workTree}/${path}`);
-    }
-  }
-  const result = await checkOut(repository, command);
-  for (const [path, content] of kept) {
-    if (content !== null) await fs.writeFile(`${workTree}/${path}`, content);
-    else await fs.rm(`${workTree}/${path}`).catch(() => undefined);
-  }
-  await fs.writeFile(`${gitDir}/index`, index);
-  if (result.exitCode === 0) await run({ ...at, args: ["reset", "--", ...named] });
-  return result;
-}
-
-/** The paths among the arguments of a stash, and the arguments without them. */
+/** Returns the paths among the arguments of a stash, and the arguments without them. */
 function splitPaths(args: readonly string[]): {
   readonly own: readonly string[];
   readonly paths: readonly string[];
 } {
-  const end = args.indexOf("--");
-  const before = end < 0 ? args : args.slice(0, end);
+  const [before, after] = partAtEnd(args);
   const isPath = (arg: string, at: number): boolean =>
     at > 1 && !arg.startsWith("-") && before[at - 1] !== "-m" && before[1] === "push";
   return {
     own: before.filter((arg, at) => !isPath(arg, at)),
-    paths: [...before.filter(isPath), ...(end < 0 ? [] : args.slice(end + 1))],
+    paths: [...before.filter(isPath), ...after],
   };
 }
 
-/** Stashes changes, or brings them back. */
+/** Runs `git stash`. */
 export async function runStash(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const sub = given.args[1] ?? "push";
   const isPush = sub === "push" || sub.startsWith("-");
@@ -138,15 +82,13 @@ export async function runStash(repository: WorkTree, given: GitCommand): Promise
     return options.size > 0 ? applyStaged(repository, command) : checkOut(repository, command);
   }
   const { own, paths } = splitPaths(given.args);
-  const { options, args } = takeOptions(own, ["--keep-index", "--no-keep-index", "-a", "--staged", "-p"]);
-  const lack = [...options.keys()].find((option) => missing[option] !== undefined);
-  if (lack !== undefined) return fail(`error: git stash has no ${lack} here; ${missing[lack]}\n`);
+  const { options, args } = takeOptions(own, ["--keep-index", "--no-keep-index"]);
   const command = { ...given, args };
   if (paths.length === 0)
     return options.has("--keep-index") ? stashKeeping(repository, command) : checkOut(repository, command);
+  if (options.has("--keep-index"))
+    return refuse("git stash", "--keep-index with paths", "commit what is staged before git stash");
   if (args.includes("--include-untracked"))
-    return fail(
-      "error: git stash has no -u with paths here; git add the new files, then stash them by name\n",
-    );
+    return refuse("git stash", "-u with paths", "git add the new files, then stash them by name");
   return stashPaths(repository, command, paths);
 }

@@ -1,9 +1,10 @@
 import type { ExecResult } from "#git";
+import { fine } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { resolveObject } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
-import { readHead, readIndex } from "../tracked-files.ts";
+import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** `git checkout` and `git switch`: what the package does not know of their arguments. */
@@ -11,7 +12,7 @@ import type { WorkTree } from "../tracked-files.ts";
 /** Options whose value is the next argument. */
 const valued = new Set(["-b", "-B", "-c", "-C"]);
 
-/** The places of the arguments that are no options. */
+/** Returns the places of the arguments that are no options. */
 function plainPlaces(args: readonly string[]): readonly number[] {
   return args.flatMap((arg, at) =>
     at === 0 || arg.startsWith("-") || valued.has(args[at - 1] ?? "") ? [] : [at],
@@ -41,23 +42,24 @@ async function separate(repository: WorkTree, command: GitCommand): Promise<GitC
   return { ...command, args: args.toSpliced(second, 0, "--") };
 }
 
-const noPatch: ExecResult = {
-  stdout: "",
-  stderr:
-    "error: this git picks no hunks by hand: edit a patch of git diff and give it to git apply --cached\n",
-  exitCode: 129,
-};
+/** Returns whether a checkout will succeed: its commit or branch exists, and the branch to create does not. */
+async function canSwitch(repository: WorkTree, { args, context }: GitCommand): Promise<boolean> {
+  const { refStore } = repository;
+  const [at] = plainPlaces(args);
+  const name = at === undefined ? "HEAD" : (args[at] ?? "");
+  const created = args[args.findIndex((arg) => arg === "-b" || arg === "-c") + 1] ?? "";
+  if (created !== args[0] && (await refStore.readRef(`refs/heads/${created}`)) !== null) return false;
+  if (name === "-" || (await resolveObject(repository, context, `${name}^{commit}`)) !== null) return true;
+  return (await refStore.listRefs("refs/remotes")).some((ref) => ref.name.endsWith(`/${name}`));
+}
 
-/** Takes back all changes before a checkout; returns what stops it, or what is left to say if there is no more to do. */
-async function force(
-  repository: WorkTree,
-  command: GitCommand,
-  isForced: boolean,
-): Promise<ExecResult | null> {
-  if (!isForced || command.args.includes("--")) return null;
+/** Discards all changes before a forced checkout; returns the answer if there is no more to run. */
+async function force(repository: WorkTree, command: GitCommand): Promise<ExecResult | null> {
+  // A checkout that will fail must not discard changes.
+  if (command.args.includes("--") || !(await canSwitch(repository, command))) return null;
   const reset = await run({ ...command, args: ["reset", "--hard"] });
-  if (reset.exitCode !== 0) return (await readHead(repository)) === null ? null : reset;
-  return command.args.length === 1 ? { ...reset, stdout: "" } : null;
+  if (reset.exitCode !== 0) return reset;
+  return command.args.length === 1 ? fine() : null;
 }
 
 /** Names the branch that a remote one is to become: the package tracks a remote branch of the same name by itself. */
@@ -68,17 +70,16 @@ function withOwnName({ args, ...command }: GitCommand): GitCommand {
   return { ...command, args: own };
 }
 
-/** Prepares a checkout for the package; or refuses it. */
+/** Rewrites a checkout for the package; returns an answer if there is no more to run. */
 export async function prepareSwitch(
   repository: WorkTree,
   given: GitCommand,
 ): Promise<GitCommand | ExecResult> {
-  const names = ["-f", "--discard-changes", "--track", "--track=", "-p"];
+  const names = ["-f", "--discard-changes", "--track", "--track="];
   const { options, args } = takeOptions(given.args, names);
-  if (options.has("-p")) return noPatch;
   const bare = { ...given, args };
   const command = args[0] === "checkout" ? await separate(repository, bare) : bare;
   const isForced = options.has("-f") || options.has("--discard-changes");
-  const done = await force(repository, command, isForced);
+  const done = isForced ? await force(repository, command) : null;
   return done ?? (options.has("--track") ? withOwnName(command) : command);
 }

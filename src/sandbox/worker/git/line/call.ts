@@ -24,13 +24,13 @@ const idle = new Set([
 
 const valued = /^(-C|-c|--git-dir|--work-tree)(?:=([^]*))?$/;
 
-/** A setting of a call as `name=value`; a name alone is switched on. */
+/** Returns a setting of a call as `name=value`; a name alone is switched on. */
 const readSetting = (text: string): readonly [string, string] => {
   const [, name = "", value = "true"] = /^([^=]*)(?:=([^]*))?$/.exec(text) ?? [];
   return [name.toLowerCase(), value];
 };
 
-/** The folder that a folder of git's own files belongs to. */
+/** Returns the folder that a folder of git's own files belongs to. */
 const folderOfGit = (path: string): string => path.replace(/(^|\/)\.git\/?$/, "$1") || ".";
 
 /** Reads what stands before the command. */

@@ -1,7 +1,9 @@
+import type { ExecResult } from "#git";
 import { flagsOf } from "./known-flags.ts";
 import type { Flags } from "./known-flags.ts";
+import { refuseMissing } from "./missing.ts";
 
-/** The options of a command, each a word of its own, as the code behind it reads them. */
+/** Reads the options of a command, and writes each as a word of its own. */
 
 /** An option with its value if that is a word of its own; or another argument. */
 type Words = readonly [string, ...string[]];
@@ -54,12 +56,19 @@ function part(args: readonly string[], flags: Flags): readonly Words[] {
 export interface ReadFlags {
   readonly args: readonly string[];
   readonly isQuiet: boolean;
+  /** The refusal of an option that the command lacks. */
+  readonly refusal: ExecResult | null;
 }
+
+const nameOf = (word: string): string => word.replace(/=[^]*$/, "");
 
 /** Reads the options of a command. */
 export function readFlags([name = "", ...given]: readonly string[]): ReadFlags {
   const flags = flagsOf(name);
-  if (flags === null) return { args: name === "" ? [] : [name, ...given], isQuiet: false };
+  if (flags === null) {
+    const args = name === "" ? [] : [name, ...given];
+    return { args, isQuiet: false, refusal: refuseMissing(name, partAtEnd(given)[0]) };
+  }
   const parted = part(given, flags);
   const end = parted.findIndex(([word]) => word === "--");
   const own = end < 0 ? parted : parted.slice(0, end);
@@ -67,11 +76,21 @@ export function readFlags([name = "", ...given]: readonly string[]): ReadFlags {
     length === 1 && flags.isQuietable && (word === "-q" || word === "--quiet");
   const args = own.flatMap((words) => {
     const [word, ...value] = words;
-    if (isQuiet(words, word) || flags.idle.has(word.replace(/=[^]*$/, ""))) return [];
+    if (isQuiet(words, word) || flags.idle.has(nameOf(word))) return [];
     return [...(flags.same.get(word) ?? [word]), ...value];
   });
   const paths = end < 0 ? [] : parted.slice(end).flat();
-  return { args: [name, ...args, ...paths], isQuiet: own.some((words) => isQuiet(words, words[0])) };
+  const isShow = name === "stash" && given[0] === "show";
+  return {
+    args: [name, ...args, ...paths],
+    isQuiet: own.some((words) => isQuiet(words, words[0])),
+    refusal: isShow
+      ? null
+      : refuseMissing(
+          name,
+          own.map(([word]) => nameOf(word)),
+        ),
+  };
 }
 
 /** Options taken out of arguments: each that was there, with its last value ("" if it has none). */
@@ -89,8 +108,7 @@ const endOfName = /[=* ]$/;
  */
 export function takeOptions(args: readonly string[], names: readonly string[]): Taken {
   const options = new Map<string, string>();
-  const end = args.indexOf("--");
-  const own = end < 0 ? args : args.slice(0, end);
+  const [own, paths] = partAtEnd(args);
   const kept: string[] = [];
   for (let at = 0; at < own.length; at += 1) {
     const word = own[at] ?? "";
@@ -106,5 +124,15 @@ export function takeOptions(args: readonly string[], names: readonly string[]): 
       options.set(start, own[at] ?? "");
     } else options.set(start, word.slice(start.length).replace(/^=/, ""));
   }
-  return { options, args: end < 0 ? kept : [...kept, ...args.slice(end)] };
+  return { options, args: args.includes("--") ? [...kept, "--", ...paths] : kept };
+}
+
+/** Returns the arguments of a command that are no options. */
+export const plainIn = (args: readonly string[]): readonly string[] =>
+  args.slice(1).filter((arg) => !arg.startsWith("-"));
+
+/** Parts arguments at `--`: those before it, and the paths after it. */
+export function partAtEnd(args: readonly string[]): readonly [readonly string[], readonly string[]] {
+  const end = args.indexOf("--");
+  return end < 0 ? [args, []] : [args.slice(0, end), args.slice(end + 1)];
 }

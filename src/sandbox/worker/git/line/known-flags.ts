@@ -11,7 +11,7 @@ export interface Flags {
   readonly idle: ReadonlySet<string>;
   /** Other spellings of options. */
   readonly same: ReadonlyMap<string, readonly string[]>;
-  /** Whether the command says nothing more than what failed if it is told to be quiet. */
+  /** Whether the command writes nothing but errors with `--quiet`. */
   readonly isQuietable: boolean;
 }
 
@@ -28,7 +28,7 @@ interface Row {
 const ofDiffs =
   "--no-color --color --no-ext-diff --ext-diff --no-textconv --textconv --minimal --patience --histogram --diff-algorithm --indent-heuristic --no-indent-heuristic -a --text -M -C -B --find-renames --find-copies --find-copies-harder --submodule --ignore-submodules --no-relative --color-moved --no-color-moved -r --binary --no-abbrev --break-rewrites";
 
-const ofLogs = `${ofDiffs} --topo-order --date-order --author-date-order --no-mailmap --mailmap --use-mailmap --no-notes --notes --show-signature --no-show-signature --encoding --full-history --sparse --no-decorate-refs -E -F -P --extended-regexp --perl-regexp --simplify-merges --no-graph --no-expand-tabs --date-order`;
+const ofLogs = `${ofDiffs} --topo-order --date-order --author-date-order --no-mailmap --mailmap --use-mailmap --no-notes --notes --show-signature --no-show-signature --encoding --full-history --sparse --no-decorate-refs -E -P --extended-regexp --perl-regexp --simplify-merges --no-graph --no-expand-tabs`;
 
 const ofNetwork =
   "--progress --no-progress --no-verify -v --verbose --no-recurse-submodules --recurse-submodules --no-auto-gc --no-show-forced-updates --auto-maintenance";
@@ -37,7 +37,7 @@ const ofMerges =
   "--no-stat --stat -n --progress --no-progress --no-verify --verify --commit --no-gpg-sign --no-signoff --no-rerere-autoupdate --rerere-autoupdate --no-log --no-edit --autostash --no-autostash";
 
 const rows: Readonly<Record<string, Row>> = {
-  add: { idle: "--no-warn-embedded-repo --sparse --no-all --ignore-removal" },
+  add: { idle: "--no-warn-embedded-repo --sparse" },
   apply: {
     valued: "pC",
     longValued: "--directory --exclude --include",
@@ -48,16 +48,16 @@ const rows: Readonly<Record<string, Row>> = {
   branch: {
     valued: "u",
     longValued: "--format --sort --set-upstream-to --contains --no-contains",
-    idle: "--no-color --color --no-column --column -t --track --no-track --create-reflog --no-abbrev -i",
+    idle: "--no-color --color --no-column --column -t --track --no-track --create-reflog --no-abbrev",
     same: { "--list": "-l", "--force": "-f", "--remotes": "-r", "--verbose": "-v" },
   },
   checkout: {
     valued: "bB",
-    idle: "--progress --no-progress --guess --no-guess --no-track -l --overlay --no-overlay --recurse-submodules --no-recurse-submodules --ignore-skip-worktree-bits",
+    idle: "--progress --no-progress --guess --no-guess --no-track -l --overlay --recurse-submodules --no-recurse-submodules --ignore-skip-worktree-bits",
     same: { "-t": "--track", "--force": "-f", "--patch": "-p" },
   },
   "cherry-pick": {
-    valued: "mXsS",
+    valued: "mX",
     longValued: "--strategy-option --strategy --mainline",
     idle: `${ofMerges.replace(" -n", "")} --allow-empty --allow-empty-message --keep-redundant-commits --ff -e --edit`,
     same: { "--strategy-option": "-X" },
@@ -153,7 +153,7 @@ const rows: Readonly<Record<string, Row>> = {
   pull: { idle: `${ofNetwork} ${ofMerges} -t --tags --prune -p`, valued: "sX" },
   push: {
     valued: "o",
-    idle: `${ofNetwork} --thin --no-thin --follow-tags --porcelain --atomic`,
+    idle: `${ofNetwork} --thin --no-thin --porcelain --atomic`,
     longValued: "--repo --push-option",
   },
   rebase: {

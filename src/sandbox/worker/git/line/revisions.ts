@@ -1,27 +1,40 @@
+import { limitedTo } from "../diff.ts";
+import { partAtEnd } from "./flags.ts";
 import { findMergeBase } from "../merge-base.ts";
 import type { Context } from "../run-package.ts";
 import { run } from "../run-package.ts";
-import { listTree } from "../tracked-files.ts";
+import { listTree, readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** The commits and paths that arguments name. */
 
-/** The folder that git runs in, from the top of the repository. */
+/** Returns the folder that git runs in, from the top of the repository. */
 export const folderIn = ({ workTree }: WorkTree, { cwd }: Context): string =>
   cwd.slice(workTree.length).replace(/^\//, "");
 
-/** A path of the command line from the top of the repository, without `.` and `..`. */
+/** Returns a path of the command line from the top of the repository, without `.` and `..`. */
 export function limitOf(repository: WorkTree, { fs, cwd }: Context, path: string): string {
   return fs.resolvePath(cwd, path).slice(repository.workTree.length).replace(/^\//, "");
 }
 
-/** The paths after `--`, from the top of the repository. */
+/** Returns the paths after `--`, from the top of the repository. */
 export function limitsIn(repository: WorkTree, args: readonly string[], context: Context): readonly string[] {
-  const separator = args.indexOf("--");
-  return separator < 0 ? [] : args.slice(separator + 1).map((path) => limitOf(repository, context, path));
+  return partAtEnd(args)[1].map((path) => limitOf(repository, context, path));
 }
 
-/** The hashes of the commits that the arguments name; null if they name something else. */
+/** Lists those of the paths that match nothing in the index, nor among these other paths. */
+export async function listUnknown(
+  repository: WorkTree,
+  context: Context,
+  paths: readonly string[],
+  others: Iterable<string> = [],
+): Promise<readonly string[]> {
+  const { files, unmerged } = await readIndex(repository);
+  const known = [...files.keys(), ...unmerged, ...others];
+  return paths.filter((path) => !known.some(limitedTo([limitOf(repository, context, path)])));
+}
+
+/** Returns the hashes of the commits that the arguments name; null if they name something else. */
 export async function readCommits(
   repository: WorkTree,
   args: readonly string[],
@@ -44,7 +57,7 @@ export async function readCommits(
   return commits;
 }
 
-/** The hash of the object that a name stands for, like `HEAD`, `v1^{tree}` or `HEAD:src`; null if there is none. */
+/** Returns the hash of the object that a name stands for, like `HEAD`, `v1^{tree}` or `HEAD:src`; null if there is none. */
 export async function resolveObject(
   repository: WorkTree,
   context: Context,
@@ -65,7 +78,7 @@ export async function resolveObject(
   return found;
 }
 
-/** The arguments of a command with `--` before the paths, which git also finds without it. */
+/** Returns the arguments of a command with `--` before the paths, which git also finds without it. */
 export async function separatePaths(
   repository: WorkTree,
   args: readonly string[],
@@ -82,3 +95,15 @@ export async function separatePaths(
   }
   return args;
 }
+
+/** Returns a path in a form that the package takes for no pattern. */
+export const literalPath = (path: string): string => path.replace(/[*?[\\]/g, String.raw`\$&`);
+
+/** Returns arguments with the names of files that are there as names: the package takes `[slug]` for a pattern. */
+export const literalPaths = ({ fs, cwd }: Context, args: readonly string[]): Promise<readonly string[]> =>
+  Promise.all(
+    args.map(async (arg) => {
+      const isFile = /[*?[]/.test(arg) && (await fs.exists(fs.resolvePath(cwd, arg)));
+      return isFile ? literalPath(arg) : arg;
+    }),
+  );

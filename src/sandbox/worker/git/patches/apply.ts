@@ -1,19 +1,18 @@
 import type { ExecResult } from "#git";
+import { decode, fail, fine, refuse, textIn } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { folderIn } from "../line/revisions.ts";
 import type { Context, GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
-import { readIndex } from "../tracked-files.ts";
+import { linkMode, readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
-import { countChanges, listSummary } from "./patch-counts.ts";
+import { countChanges } from "./patch-counts.ts";
 import { applyChange, BadPatch, readPatch, reverseChange } from "./read-patch.ts";
 import type { PatchedFile } from "./read-patch.ts";
 
 /** `git apply`: patches from files or the standard input, applied to the work tree or to the index. */
 
-const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
-
-/** A file as it becomes; null if it goes. */
+/** The files after a patch, by path; null if the patch deletes the file. */
 type Outcomes = ReadonlyMap<string, { readonly text: string; readonly mode: number | null } | null>;
 
 interface Applied {
@@ -30,25 +29,41 @@ interface Place {
   readonly read: (path: string) => Promise<string | null>;
 }
 
-const linkType = 0o120000;
-
 const outside = /(?:^|\/)\.\.(?:\/|$)|^\/|(?:^|\/)\.git(?:\/|$)/;
 
-/** What of a change cannot be applied here, whatever stands in the file. */
+/** Returns what of a change cannot be applied here, whatever the file holds; null if nothing. */
 function refusalOfChange({ from, to, isBinary, newMode, oldMode }: PatchedFile): string | null {
   const name = to ?? from;
   if (name === null) return "git diff header lacks filename information";
-  if (outside.test(name)) return `invalid path '${name}'`;
+  const invalid = [from, to].find((path) => path !== null && outside.test(path));
+  if (invalid !== undefined) return `invalid path '${invalid}'`;
   if (isBinary)
     return `cannot apply binary patch to '${name}' here; copy the file, or use git stash or git cherry-pick`;
-  const isLink = newMode === linkType || oldMode === linkType;
+  const isLink = newMode === linkMode || oldMode === linkMode;
   return isLink ? `cannot apply the patch of a link to '${name}' here; use ln -s` : null;
 }
 
-/** What is wrong with a change before its hunks are looked at. */
-async function faultOf({ read }: Place, change: PatchedFile): Promise<string | null> {
+/** Returns what stands in the way of a path: it is a symbolic link or beyond one, or its text is no UTF-8. */
+async function faultOfPath({ fs, root, read }: Place, path: string): Promise<string | null> {
+  for (const { index } of `${path}/`.matchAll(/\//g)) {
+    const stat = await fs.lstat(`${root}/${path.slice(0, index)}`).catch(() => null);
+    if (stat?.isSymbolicLink === true)
+      return `affected file '${path}' is a symbolic link or beyond one; use ln -s`;
+  }
+  const text = await read(path).catch(() => undefined);
+  return text === undefined ? `${path} is not UTF-8 here; use sed, or git stash or git cherry-pick` : null;
+}
+
+/** Returns what is wrong with a change before its hunks are looked at. */
+async function faultOf(place: Place, change: PatchedFile): Promise<string | null> {
+  const { read } = place;
   const refusal = refusalOfChange(change);
-  if (refusal !== null || change.to === null) return refusal;
+  if (refusal !== null) return refusal;
+  for (const path of new Set([change.from, change.to])) {
+    const fault = path === null ? null : await faultOfPath(place, path);
+    if (fault !== null) return fault;
+  }
+  if (change.to === null) return null;
   const isNew = change.from === null || (change.isRename && change.from !== change.to);
   const exists = isNew && (await read(change.to)) !== null;
   return exists ? `${change.to}: already exists in working directory` : null;
@@ -71,9 +86,12 @@ async function workOut(place: Place, changes: readonly PatchedFile[]): Promise<A
   for (const change of changes) {
     const { from, to } = change;
     const fault = await faultOf(place, change);
+    if (fault !== null) {
+      errors.push(fault);
+      continue;
+    }
     const before = from === null ? "" : await readBefore(place, from, outcomes);
-    if (fault !== null) errors.push(fault);
-    else if (before === null) errors.push(`${from}: No such file or directory`);
+    if (before === null) errors.push(`${from}: No such file or directory`);
     else {
       const after = applyChange(before, change);
       if (typeof after === "number")
@@ -113,8 +131,6 @@ const ownOptions = [
   "--3way",
   "--stat",
   "--numstat",
-  "--summary",
-  "--reject",
   "-v",
   "-q",
   "--apply",
@@ -122,20 +138,18 @@ const ownOptions = [
   "--directory=",
 ];
 
-const missing: Readonly<Record<string, string>> = {
-  "--reject": "it leaves no .rej files: take the hunks that do not fit out of the patch",
-};
-
-/** The standard input as text. */
+/** Returns the standard input as text. */
 function textOf(stdin: Context["stdin"]): string {
   const raw: unknown = stdin;
   if (typeof raw !== "string") return "";
   const bytes = Uint8Array.from(raw, (character) => character.charCodeAt(0));
-  return /[^\0-\xff]/.test(raw) ? raw : new TextDecoder().decode(bytes);
+  return /[^\0-\xff]/.test(raw) ? raw : decode(bytes);
 }
 
 /** Reads the patches of these files; of the standard input if there are none. */
 async function readInputs(context: Context, files: readonly string[]): Promise<string | ExecResult> {
+  const unknown = files.find((file) => /^-./.test(file));
+  if (unknown !== undefined) return refuse("git apply", unknown, "apply the patch without it");
   const texts: string[] = [];
   for (const file of files.length === 0 ? ["-"] : files) {
     const path = context.fs.resolvePath(context.cwd, file);
@@ -148,8 +162,7 @@ async function readInputs(context: Context, files: readonly string[]): Promise<s
 
 const noted = (changes: readonly PatchedFile[], options: ReadonlyMap<string, string>): string =>
   (options.has("--numstat") ? countChanges(changes, "numbers") : "") +
-  (options.has("--stat") ? countChanges(changes, "graph") : "") +
-  (options.has("--summary") ? listSummary(changes) : "");
+  (options.has("--stat") ? countChanges(changes, "graph") : "");
 
 /** Puts a folder before the paths of a change. */
 const below = (change: PatchedFile, folder: string): PatchedFile => {
@@ -158,7 +171,7 @@ const below = (change: PatchedFile, folder: string): PatchedFile => {
   return { ...change, from: join(change.from), to: join(change.to) };
 };
 
-/** What to read files from: the work tree, or the index. */
+/** Returns what to read files from: the work tree, or the index. */
 async function placeFor(
   repository: WorkTree | null,
   { fs, cwd }: Context,
@@ -166,13 +179,18 @@ async function placeFor(
 ): Promise<Place> {
   const root = repository?.workTree ?? cwd;
   if (repository === null || !isCached)
-    return { fs, root, read: (path) => fs.readFile(`${root}/${path}`).catch(() => null) };
+    return {
+      fs,
+      root,
+      read: async (path) => {
+        const content = await fs.readFileBuffer(`${root}/${path}`).catch(() => null);
+        return content === null ? null : textIn(content);
+      },
+    };
   const { files } = await readIndex(repository);
   const read = async (path: string): Promise<string | null> => {
     const hash = files.get(path)?.hash;
-    return hash === undefined
-      ? null
-      : new TextDecoder().decode((await repository.objectStore.read(hash)).content);
+    return hash === undefined ? null : textIn((await repository.objectStore.read(hash)).content);
   };
   return { fs, root, read };
 }
@@ -200,7 +218,7 @@ async function cacheOutcomes(place: Place, command: GitCommand, outcomes: Outcom
   }
 }
 
-/** Reads changes from patches; or says what is wrong with them. */
+/** Reads changes from patches; returns a failure if they are not well formed. */
 function readChanges(
   text: string,
   options: ReadonlyMap<string, string>,
@@ -218,14 +236,6 @@ function readChanges(
 /** Returns whether a change is of a file in this folder: git leaves out what stands outside the one that it runs in. */
 const isBelow = ({ from, to }: PatchedFile, folder: string): boolean =>
   folder === "" || (to ?? from ?? "").startsWith(`${folder}/`);
-
-/** Returns what is wrong with the arguments; null if nothing is. */
-function refusalOf(options: ReadonlyMap<string, string>, files: readonly string[]): ExecResult | null {
-  const unknown = files.find((file) => /^-./.test(file));
-  if (unknown !== undefined) return fail(`error: git apply has no option ${unknown} here\n`, 129);
-  const lack = [...options.keys()].find((option) => missing[option] !== undefined);
-  return lack === undefined ? null : fail(`error: git apply has no ${lack} here; ${missing[lack]}\n`, 129);
-}
 
 /** Names the files that are not in the work tree as they are in the index. */
 async function listUnlike(
@@ -258,7 +268,7 @@ async function workOutFor(
   return { ...applied, place, errors: [...unlike, ...applied.errors] };
 }
 
-/** Writes outcomes where the options say. */
+/** Writes outcomes to the work tree, the index or both, as the options ask. */
 async function write(
   place: Place,
   command: GitCommand,
@@ -270,20 +280,22 @@ async function write(
   if (options.has("--index") || options.has("--3way")) await stageOutcomes(place, command, outcomes);
 }
 
-/** Applies patches, or says what they would do. */
+/** Applies patches, or shows what they would change. */
 export async function applyPatches(repository: WorkTree | null, command: GitCommand): Promise<ExecResult> {
   const { context } = command;
   const { options, args } = takeOptions(command.args, ownOptions);
-  const files = args.slice(1).filter((arg) => arg !== "--");
-  const text = refusalOf(options, files) ?? (await readInputs(context, files));
+  const text = await readInputs(
+    context,
+    args.slice(1).filter((arg) => arg !== "--"),
+  );
   if (typeof text !== "string") return text;
   const all = readChanges(text, options);
   if (!("length" in all)) return all;
   const folder = repository === null ? "" : folderIn(repository, context);
   const changes = all.filter((change) => isBelow(change, folder));
   const notes = noted(changes, options);
-  const isNoteOnly = ["--stat", "--numstat", "--summary"].some((option) => options.has(option));
-  if (isNoteOnly && !options.has("--apply")) return { stdout: notes, stderr: "", exitCode: 0 };
+  const isNoteOnly = options.has("--stat") || options.has("--numstat");
+  if (isNoteOnly && !options.has("--apply")) return fine(notes);
   const { place, outcomes, errors } = await workOutFor(repository, command, changes, options);
   if (errors.length > 0) return fail(errors.map((error) => `error: ${error}\n`).join(""), 1);
   if (!options.has("--check")) await write(place, command, outcomes, options);

@@ -1,11 +1,10 @@
 import type { ExecResult } from "#git";
 import { createGit, MemoryFileSystem } from "#git";
+import { fail, refuse } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import type { Context, GitCommand } from "../run-package.ts";
 
 /** `git diff --no-index`: files or folders that are in no repository, compared in one of their own. */
-
-const fail = (stderr: string, exitCode = 128): ExecResult => ({ stdout: "", stderr, exitCode });
 
 /** Two files to compare, by their names; null is no file. */
 interface Pair {
@@ -26,7 +25,7 @@ async function listFiles(fs: Context["fs"], folder: string): Promise<readonly st
   return found;
 }
 
-/** The files to compare: two files, or those of two folders that have the same names. */
+/** Returns the files to compare: two files, or those of two folders that have the same names. */
 async function pairsOf(
   context: Context,
   names: readonly [string, string],
@@ -63,15 +62,18 @@ const held = "file";
 
 /** Compares a pair in a repository of its own, in a form of the package. */
 async function comparePair(context: Context, { names }: Pair, options: readonly string[]): Promise<string> {
+  const read = async (name: string | null): Promise<Uint8Array | null> =>
+    name === null ? null : context.fs.readFileBuffer(context.fs.resolvePath(context.cwd, name));
+  const [before, after] = [await read(names[0]), await read(names[1])];
+  const isSame =
+    before?.length === after?.length && before?.every((byte, at) => byte === after?.[at]) === true;
+  if (isSame) return "";
   const fs = new MemoryFileSystem();
   const git = createGit({ network: false, identity: { name: "x", email: "x" } });
   const run = async (...args: readonly string[]): Promise<string> =>
     (await git.execute([...args], { fs, cwd: "/r", env: new Map(), stdin: "" })).stdout;
   await fs.mkdir("/r");
   await run("init");
-  const read = async (name: string | null): Promise<Uint8Array | null> =>
-    name === null ? null : context.fs.readFileBuffer(context.fs.resolvePath(context.cwd, name));
-  const [before, after] = [await read(names[0]), await read(names[1])];
   const put = async (content: Uint8Array | null): Promise<void> => {
     if (content === null) await fs.rm(`/r/${held}`, { force: true });
     else await fs.writeFile(`/r/${held}`, content);
@@ -121,10 +123,7 @@ export async function compareFiles(command: GitCommand): Promise<ExecResult> {
   const [one, other, ...more] = args.slice(1).filter((arg) => arg !== "--");
   const lack = args.slice(1).find((arg) => /^-[^-]|^--./.test(arg));
   if (lack !== undefined)
-    return fail(
-      `error: git diff --no-index has no ${lack} here; it shows patches, or names with --name-only\n`,
-      129,
-    );
+    return refuse("git diff --no-index", lack, "it shows patches, or names with --name-only");
   if (one === undefined || other === undefined || more.length > 0)
     return fail("usage: git diff --no-index [<options>] <path> <path>\n", 129);
   const pairs = await pairsOf(command.context, [one, other]);

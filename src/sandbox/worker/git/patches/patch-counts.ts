@@ -1,7 +1,7 @@
 import { joinNames } from "../shown/diff-notes.ts";
 import type { PatchedFile } from "./read-patch.ts";
 
-/** How many lines patches add to and take from each file, and what happens to files as a whole. */
+/** How many lines patches add to and take from each file. */
 
 const nameOf = ({ from, to }: PatchedFile): string =>
   from !== null && to !== null && from !== to ? joinNames(from, to) : (to ?? from ?? "");
@@ -41,19 +41,3 @@ export function countChanges(changes: readonly PatchedFile[], form: "numbers" | 
   ];
   return `${[...lines, parts.join(", ")].join("\n")}\n`;
 }
-
-const modeText = (mode: number | null): string => (mode ?? 0o100644).toString(8);
-
-/** Lists the files that changes create, delete and rename, and whose mode they change. */
-export const listSummary = (changes: readonly PatchedFile[]): string =>
-  changes
-    .map((change) => {
-      const { from, to, oldMode, newMode, isRename } = change;
-      if (from === null) return ` create mode ${modeText(newMode)} ${to}\n`;
-      if (to === null) return ` delete mode ${modeText(oldMode)} ${from}\n`;
-      const isChanged = oldMode !== null && newMode !== null;
-      const told = isChanged ? ` mode change ${modeText(oldMode)} => ${modeText(newMode)}` : "";
-      if (isRename) return ` rename ${joinNames(from, to)} (100%)\n${told === "" ? "" : `${told}\n`}`;
-      return told === "" ? "" : `${told} ${to}\n`;
-    })
-    .join("");

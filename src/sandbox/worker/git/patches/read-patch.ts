@@ -17,7 +17,7 @@ export interface PatchHunk {
 export interface PatchedFile {
   readonly from: string | null;
   readonly to: string | null;
-  /** The modes of both sides, where the patch says them. */
+  /** The modes of both sides, where the patch has them. */
   readonly oldMode: number | null;
   readonly newMode: number | null;
   readonly isRename: boolean;
@@ -25,12 +25,12 @@ export interface PatchedFile {
   readonly hunks: readonly PatchHunk[];
 }
 
-/** What is wrong with a patch. */
+/** An error in the form of a patch. */
 export class BadPatch extends Error {}
 
 const hunkStart = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 
-/** The path in a header, without its first folders and what stands after a tab; null for no file. */
+/** Returns the path in a header, without its first folders and what stands after a tab; null for no file. */
 function pathIn(text: string, strip: number): string | null {
   const name = text.replace(/\t.*$/, "").replace(/^"(.*)"$/, "$1");
   if (name === "/dev/null") return null;
@@ -45,7 +45,7 @@ interface Cursor {
 
 const here = ({ lines, at }: Cursor): string => lines[at] ?? "";
 
-/** The line that is read as one of a hunk: an editor may have taken the space away from an empty one. */
+/** Returns the current line of a hunk: an editor may have removed the space of an empty one. */
 const hunkLine = (cursor: Cursor): string =>
   here(cursor) === "" && cursor.at < cursor.lines.length - 1 ? " " : here(cursor);
 
@@ -76,7 +76,7 @@ function readHunk(cursor: Cursor): PatchHunk {
   return { oldStart: Number(oldStart), newStart: Number(newStart), lines };
 }
 
-/** What the lines of a header say. */
+/** The fields of a header. */
 interface Head {
   from: string | null | undefined;
   to: string | null | undefined;
@@ -100,7 +100,7 @@ const headLines: readonly (readonly [RegExp, (head: Head, value: string, strip: 
   [/^\+\+\+ (.*)/, (head, value, strip) => (head.to = pathIn(value, strip))],
 ];
 
-/** The path that both sides of a `diff --git` line name. */
+/** Returns the path that both sides of a `diff --git` line name. */
 function sharedPath(line: string, strip: number): string | undefined {
   const names = line.slice("diff --git ".length);
   const half = (names.length - 1) / 2;
@@ -128,7 +128,9 @@ function readHead(cursor: Cursor, strip: number): Head {
 
 /** Reads a patch; `strip` folders are taken off the paths of its headers. */
 export function readPatch(text: string, strip: number): readonly PatchedFile[] {
-  const cursor: Cursor = { lines: text.replaceAll("\r\n", "\n").split("\n"), at: 0 };
+  // A patch whose headers end with CR was rewritten as a whole; in others, CR is part of the lines.
+  const plain = /^--- .*\r$/m.test(text) ? text.replaceAll("\r\n", "\n") : text;
+  const cursor: Cursor = { lines: plain.split("\n"), at: 0 };
   const changes: PatchedFile[] = [];
   while (cursor.at < cursor.lines.length) {
     const isStart = here(cursor).startsWith("diff --git ");
@@ -150,7 +152,7 @@ export function readPatch(text: string, strip: number): readonly PatchedFile[] {
 
 const opposite = { " ": " ", "-": "+", "+": "-" } as const;
 
-/** The change that takes another one back. */
+/** Returns the reverse of a change. */
 export const reverseChange = (change: PatchedFile): PatchedFile => ({
   ...change,
   from: change.to,
@@ -167,7 +169,7 @@ export const reverseChange = (change: PatchedFile): PatchedFile => ({
 const sideOf = ({ lines }: PatchHunk, without: "-" | "+"): readonly string[] =>
   lines.filter(({ mark }) => mark !== without).map(({ text }) => text);
 
-/** The line at which a hunk fits, the nearest to where it should; it must fit the first or last lines if it is at an end. */
+/** Returns the line at which a hunk fits, the nearest to its own; a hunk at an end of the file must fit there; -1 if none fits. */
 function placeOf(lines: readonly string[], hunk: PatchHunk, shift: number, least: number): number {
   const wanted = sideOf(hunk, "+");
   const fits = (at: number): boolean =>

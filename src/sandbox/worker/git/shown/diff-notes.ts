@@ -38,7 +38,7 @@ export function joinNames(from: string, to: string): string {
 
 const patchesIn = (text: string): readonly string[] => text.split(/^(?=diff --git )/m);
 
-/** Says which files patches create, delete and rename, and whose mode they change. */
+/** Lists the files that patches create, delete and rename, and those whose mode they change. */
 export const summarizePatches = (text: string): string => patchesIn(text).map(summaryOf).join("");
 
 const faults: readonly (readonly [pattern: RegExp, what: string])[] = [

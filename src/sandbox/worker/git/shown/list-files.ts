@@ -1,7 +1,7 @@
 import type { ExecResult } from "#git";
-import { limitedTo } from "../diff.ts";
-import { takeOptions } from "../line/flags.ts";
-import { folderIn, limitOf } from "../line/revisions.ts";
+import { fail, fine } from "../line/answers.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
+import { folderIn, limitOf, listUnknown } from "../line/revisions.ts";
 import { quoteName, relativeName } from "../names.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
@@ -12,23 +12,6 @@ import { joinFolders, listOthers } from "./show-status.ts";
 /** `git ls-files`: what the index has, and what it has not. */
 
 const ownOptions = ["--error-unmatch", "--directory", "--full-name"];
-
-/** The paths that nothing in the index matches, as errors of git. */
-async function listUnmatched(
-  repository: WorkTree,
-  { context }: GitCommand,
-  paths: readonly string[],
-): Promise<string> {
-  const { files, unmerged } = await readIndex(repository);
-  const known = [...files.keys(), ...unmerged];
-  const lacks = paths.filter((path) => !known.some(limitedTo([limitOf(repository, context, path)])));
-  return lacks
-    .map(
-      (path) =>
-        `error: pathspec '${path}' did not match any file(s) known to git\nDid you forget to 'git add'?\n`,
-    )
-    .join("");
-}
 
 /** Lists what is not tracked, folders without tracked files as such. */
 async function listFolders(
@@ -41,16 +24,25 @@ async function listFolders(
   const others = await listOthers(repository, command, isStandard);
   const lines = joinFolders(others, files.keys()).filter((path) => path.startsWith(folder));
   const shown = lines.map((path) => `${quoteName(relativeName(folder, path), command.asciiOnly)}\n`);
-  return { stdout: shown.join(""), stderr: "", exitCode: 0 };
+  return fine(shown.join(""));
 }
 
 /** Lists files. */
 export async function listFiles(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, ownOptions);
   const command = { ...given, args };
-  const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  const unmatched = options.has("--error-unmatch") ? await listUnmatched(repository, command, paths) : "";
-  if (unmatched !== "") return { stdout: "", stderr: unmatched, exitCode: 1 };
+  const paths = plainIn(args);
+  const unknown = options.has("--error-unmatch") ? await listUnknown(repository, given.context, paths) : [];
+  if (unknown.length > 0)
+    return fail(
+      unknown
+        .map(
+          (path) =>
+            `error: pathspec '${path}' did not match any file(s) known to git\nDid you forget to 'git add'?\n`,
+        )
+        .join(""),
+      1,
+    );
   const has = (letter: string, word: string): boolean => args.includes(letter) || args.includes(word);
   const hasOthers = has("-o", "--others");
   if (options.has("--directory") && hasOthers)
@@ -84,7 +76,7 @@ async function listBelow(
   return { ...result, stdout: shown.join(end) };
 }
 
-/** Git lists what is not tracked before the rest. */
+/** Lists files; what is not tracked stands before the rest, as in git. */
 async function listInOrder(command: GitCommand, isBoth: boolean): Promise<ExecResult> {
   if (!isBoth) return run(command);
   const others = await run({

@@ -1,4 +1,4 @@
-import { takeOptions } from "../line/flags.ts";
+import { partAtEnd, takeOptions } from "../line/flags.ts";
 import { limitsIn, separatePaths } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
@@ -38,7 +38,7 @@ const composed: Readonly<Record<string, string>> = { reference: "%h (%s, %as)" }
 
 const isForm = (arg: string): boolean => /^--(?:oneline$|(?:format|pretty)(?:=|$))/.test(arg);
 
-/** The form that the last of the options of a form chooses. */
+/** Returns the form that the last of the options of a form chooses. */
 function formOf(forms: readonly string[], isShort: boolean, date: string): LogForm {
   const chosen = forms.findLast((arg) => arg !== "--pretty");
   if (chosen === undefined) return medium;
@@ -63,7 +63,6 @@ const picks = [
   "-S ",
   "-G ",
   "--diff-filter=",
-  "--no-walk",
 ];
 
 const isCount = (arg: string): boolean => /^--(?:reverse$|skip=|max-count=)/.test(arg);
@@ -101,7 +100,7 @@ const absoluteTimes = (arg: string): string => {
   return option === undefined ? arg : option + absoluteTime(time, Date.now());
 };
 
-/** A count as one word: `-n 3` as `--max-count=3`. */
+/** Returns a count as one word: `-n 3` as `--max-count=3`. */
 const plainCounts = (args: readonly string[]): readonly string[] => {
   const { options, args: rest } = takeOptions(args, ["-n "]);
   const count = options.get("-n");
@@ -114,8 +113,7 @@ export async function readLogCall(repository: WorkTree, command: GitCommand): Pr
   const taken = takeOptions(plainCounts(numbered), picks);
   const shapes = takeOptions(taken.args, ["--abbrev-commit", "-s"]);
   const separated = await separatePaths(repository, shapes.args, command.context);
-  const end = separated.indexOf("--");
-  const before = (end < 0 ? separated : separated.slice(0, end)).slice(1);
+  const before = partAtEnd(separated)[0].slice(1);
   const dates = before.filter((arg) => arg.startsWith("--date="));
   const date = dates.at(-1)?.slice("--date=".length) ?? "";
   const hasOwnDate = date.startsWith("format:") || date === "default";

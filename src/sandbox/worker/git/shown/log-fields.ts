@@ -6,7 +6,7 @@ export interface PreparedFormat {
   readonly complete: (output: string) => string;
 }
 
-/** Stand around what is made anew once the package has put the fields in; no message has them. */
+/** Marks around the text that `complete` rewrites after the package has filled the fields in; no message has them. */
 const [begin, end] = ["\x01", "\x02"];
 
 const marked = (kind: string, field: string): string => `${begin}${kind}:${field}${end}`;
@@ -19,7 +19,7 @@ const months = "January February March April May June July August September Octo
 const two = (number: number): string => `${number}`.padStart(2, "0");
 
 /** Writes a date as `strftime` does; `text` is a date like `2026-01-31 10:00:00 +0200`. */
-function formatDate(text: string, form: string): string {
+export function formatDate(text: string, form: string): string {
   const [day = "", time = "", zone = ""] = text.split(" ");
   const date = new Date(`${day}T${time}Z`);
   const [year = "", month = "", dayOfMonth = ""] = day.split("-");
@@ -54,43 +54,19 @@ function formatDate(text: string, form: string): string {
   return form.replace(/%([a-zA-Z%])/g, (all, letter: string) => fields[letter] ?? all);
 }
 
-const pad = (kind: string, text: string): string => {
-  const [, side, digits] = /^([<>]+)(\d+)$/.exec(kind) ?? [];
-  const width = Number(digits);
-  if (side === "<") return text.padEnd(width);
-  if (side === ">") return text.padStart(width);
-  const left = Math.floor((width - text.length) / 2);
-  return text.padStart(text.length + Math.max(0, left)).padEnd(width);
-};
-
-/** A title as the name of a file, as `%f` writes it. */
-const fileName = (title: string): string =>
-  title
-    .replace(/[^a-zA-Z0-9._]+/g, "-")
-    .replace(/^[-.]+|[-.]+$/g, "")
-    .replace(/\.{2,}/g, ".");
-
 const makers: Readonly<Record<string, (text: string) => string>> = {
   day: (text) => text.slice(0, 10),
   strict: (text) => text.replace(/Z$/, "+00:00"),
-  file: fileName,
 };
 
 // oxlint-disable-next-line no-control-regex -- The marks, which no message has.
 const between = /\x01([^:\x01\x02]*):([^\x01\x02]*)\x02/g;
 
-/** Makes what is between the marks, from the inside out. */
-function complete(output: string, dateForm: string): string {
-  let text = output;
-  for (let before = ""; before !== text;) {
-    before = text;
-    text = text.replace(between, (_, kind: string, value: string) => {
-      if (kind === "date") return formatDate(value, dateForm);
-      return makers[kind]?.(value) ?? pad(kind, value);
-    });
-  }
-  return text;
-}
+/** Rewrites the text between the marks. */
+const complete = (output: string, dateForm: string): string =>
+  output.replace(between, (_, kind: string, value: string) =>
+    kind === "date" ? formatDate(value, dateForm) : (makers[kind]?.(value) ?? value),
+  );
 
 const fields: readonly (readonly [RegExp, (...parts: readonly string[]) => string])[] = [
   [/^%C\([^)]*\)/, () => ""],
@@ -99,11 +75,6 @@ const fields: readonly (readonly [RegExp, (...parts: readonly string[]) => strin
   [/^%([ac])([NEL])/, (_, who = "", what = "") => `%${who}${what.toLowerCase().replace("l", "e")}`],
   [/^%([ac])s/, (_, who = "") => marked("day", `%${who}I`)],
   [/^%([ac])I/, (_, who = "") => marked("strict", `%${who}I`)],
-  [/^%f/, () => marked("file", "%s")],
-  [
-    /^%([<>]|><)\((\d+)(?:,\s*\w+)?\)(%(?:[ac][a-zA-Z]|[a-zA-Z]))/,
-    (_, side = "", width = "", field = "") => marked(side + width, prepare(field)),
-  ],
   [/^%%/, () => "%%"],
 ];
 
@@ -123,7 +94,10 @@ function prepare(format: string): string {
   return prepared;
 }
 
-/** Prepares a format of one's own; `dateForm` is the form of dates for `strftime`, if there is one. */
+/** Returns whether a format has fields that this git lacks: columns, and the title as the name of a file. */
+export const hasColumns = (format: string): boolean => /%(?:[<>f])/.test(format.replaceAll("%%", ""));
+
+/** Prepares a format for the package; `dateForm` is the form of dates for `strftime`, if there is one. */
 export function prepareFormat(format: string, dateForm: string | null): PreparedFormat {
   const dated =
     dateForm === null ? format : format.replace(/%([ac])d/g, (_, who: string) => marked("date", `%${who}i`));

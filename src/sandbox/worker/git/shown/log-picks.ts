@@ -1,3 +1,4 @@
+import { decode } from "../line/answers.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { readParents } from "../merge-base.ts";
@@ -17,7 +18,7 @@ const linesOf = (patch: string, mark: string): string[] =>
 const timesIn = (lines: readonly string[], text: string): number => lines.join("\n").split(text).length - 1;
 
 async function readMessage({ objectStore }: WorkTree, hash: string): Promise<string> {
-  const text = new TextDecoder().decode((await objectStore.read(hash)).content);
+  const text = decode((await objectStore.read(hash)).content);
   return text.slice(text.indexOf("\n\n") + 2);
 }
 
@@ -29,7 +30,7 @@ const expressionOf = (pattern: string, flags: string): RegExp => {
   }
 };
 
-/** The tests that options ask for; none if the package knows them all. */
+/** Returns the tests that options ask for; none if the package knows them all. */
 export function testsOf(
   repository: WorkTree,
   command: GitCommand,
@@ -63,7 +64,7 @@ export function testsOf(
   return tests;
 }
 
-/** The paths that a commit changes in one of the ways whose letters are named. */
+/** Returns the paths that a commit changes in one of the ways whose letters are named. */
 export async function filterNames(command: GitCommand, hash: string, letters: string): Promise<string[]> {
   const lines = (await show(command, "--name-status", hash)).split("\n");
   return lines.flatMap((line) => {

@@ -1,29 +1,25 @@
 import type { ExecResult, RawObject } from "#git";
+import { joinBytes } from "../../files/bytes.ts";
+import { decode, fail, fine, refuse } from "../line/answers.ts";
 import { limitedTo } from "../diff.ts";
-import { takeOptions } from "../line/flags.ts";
-import { limitOf, resolveObject } from "../line/revisions.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
+import { folderIn, limitOf, resolveObject } from "../line/revisions.ts";
 import { findMergeBase } from "../merge-base.ts";
-import { quoteName } from "../names.ts";
-import type { Context, GitCommand } from "../run-package.ts";
-import { listTree, readTree } from "../tracked-files.ts";
-import type { TrackedFile, TreeEntry, WorkTree } from "../tracked-files.ts";
+import { quoteName, relativeName } from "../names.ts";
+import type { GitCommand } from "../run-package.ts";
+import { listTree } from "../tracked-files.ts";
+import type { TrackedFile, WorkTree } from "../tracked-files.ts";
 import { showDiff } from "./show-diff.ts";
 import { showLog } from "./show-log.ts";
-import { listOthers } from "./show-status.ts";
 
 /** Commands for scripts that the package lacks: objects, folders of commits, lists of commits, ignored files. */
-
-const fine = (stdout: string): ExecResult => ({ stdout, stderr: "", exitCode: 0 });
-const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
-
-const decode = (content: Uint8Array): string => new TextDecoder().decode(content);
 
 const typeOf = (mode: number): string => (mode === 0o40000 ? "tree" : mode === 0o160000 ? "commit" : "blob");
 
 const entryLine = ({ mode, hash }: TrackedFile, name: string): string =>
   `${mode.toString(8).padStart(6, "0")} ${typeOf(mode)} ${hash}\t${name}\n`;
 
-/** What git says of an object that is there, by the form that is asked for. */
+/** Returns the answer on an object, in the form that is asked for. */
 function describeObject({ type, content }: RawObject, form: string): ExecResult {
   const forms: Readonly<Record<string, string>> = {
     "-e": "",
@@ -33,12 +29,12 @@ function describeObject({ type, content }: RawObject, form: string): ExecResult 
   const told = forms[form];
   if (told !== undefined) return fine(told);
   if (form !== "-p" && form !== type)
-    return fail(`error: git cat-file has -e, -p, -s, -t and types here, not ${form} of a ${type}\n`, 129);
+    return refuse("git cat-file", `${form} of a ${type}`, "it has -e, -p, -s, -t and types");
   const entries = type === "tree" ? listTree(content) : null;
   return fine(entries?.map((entry) => entryLine(entry, entry.name)).join("") ?? decode(content));
 }
 
-/** Says what an object is, or what it holds. */
+/** Shows the type, the size or the content of an object. */
 export async function catFile(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
   const [, form = "", name = ""] = args;
   const hash = await resolveObject(repository, context, name);
@@ -47,61 +43,69 @@ export async function catFile(repository: WorkTree, { args, context }: GitComman
   return form === "-e" ? fail("", 1) : fail(`fatal: Not a valid object name ${name}\n`, 128);
 }
 
-/** Lists what stands in folders of a commit. */
-async function listFolders(
-  repository: WorkTree,
-  context: Context,
-  name: string,
-  folders: readonly string[],
-): Promise<ReadonlyMap<string, TrackedFile>> {
-  const files = new Map<string, TrackedFile>();
-  for (const folder of folders) {
-    const revision = folder === "" ? name : `${name.replace(/:.*$/, "")}:${folder}`;
-    const hash = await resolveObject(repository, context, revision);
-    const tree = hash === null ? null : await resolveTree(repository, hash);
-    for (const entry of tree ?? []) files.set(folder === "" ? entry.name : `${folder}/${entry.name}`, entry);
+/** Returns the hash of the tree of a commit, a tag or a tree. */
+async function treeOf({ objectStore }: WorkTree, hash: string): Promise<string> {
+  for (let next = hash; ;) {
+    const { type, content } = await objectStore.read(next);
+    const below = /^(?:tree|object) ([0-9a-f]{40})$/m.exec(type === "tree" ? "" : decode(content))?.[1];
+    if (below === undefined) return next;
+    next = below;
   }
-  return files;
 }
 
-/** What the folder of a commit or tree holds. */
-async function resolveTree(
-  { objectStore }: Pick<WorkTree, "objectStore">,
-  hash: string,
-): Promise<readonly TreeEntry[]> {
-  const { type, content } = await objectStore.read(hash);
-  if (type === "tree") return listTree(content);
-  const next = /^(?:tree|object) ([0-9a-f]{40})$/m.exec(decode(content))?.[1];
-  return type === "blob" || next === undefined ? [] : resolveTree({ objectStore }, next);
+/** Lists the entries of a tree that `isIn` lets through, those of a folder in its place where `opens` says so. */
+async function listEntries(
+  { objectStore }: WorkTree,
+  tree: string,
+  isIn: (path: string) => boolean,
+  opens: (path: string) => boolean,
+): Promise<ReadonlyMap<string, TrackedFile>> {
+  const files = new Map<string, TrackedFile>();
+  const add = async (hash: string, folder: string): Promise<void> => {
+    for (const entry of listTree((await objectStore.read(hash)).content)) {
+      const path = folder + entry.name;
+      if (entry.isFolder && opens(path)) await add(entry.hash, `${path}/`);
+      else if (isIn(path)) files.set(path, entry);
+    }
+  };
+  await add(tree, "");
+  return files;
 }
 
 const treeOptions = ["-r", "--name-only", "--full-tree", "--full-name", "--name-status"];
 
-/** Lists the files of a commit, of its top or of all folders. */
+/** Lists the files of a commit, of one folder or of all. */
 export async function lsTree(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
   const { context, asciiOnly } = command;
   const { options, args } = takeOptions(command.args, treeOptions);
   const [name = "HEAD", ...paths] = args.slice(1).filter((arg) => arg !== "--");
   const unknown = args.slice(1).find((arg) => /^-[^-]|^--./.test(arg));
-  if (unknown !== undefined) return fail(`error: git ls-tree has no option ${unknown} here\n`, 129);
+  if (unknown !== undefined) return refuse("git ls-tree", unknown, `it has ${treeOptions.join(", ")}`);
   const hash = await resolveObject(repository, context, name);
-  if (hash === null) return fail(`fatal: Not a valid object name ${name}\n`, 128);
-  const isIn = limitedTo(paths.map((path) => limitOf(repository, context, path)));
-  const folders = paths.filter((path) => path.endsWith("/")).map((path) => path.slice(0, -1));
-  const files = options.has("-r")
-    ? await readTree(repository, hash)
-    : await listFolders(repository, context, name, folders.length === 0 ? [""] : folders);
+  if (hash === null) return fail(`fatal: Not a valid object name ${name}\n`);
+  const folder = options.has("--full-tree") || name.includes(":") ? "" : folderIn(repository, context);
+  const limits = paths.map(
+    (path) =>
+      (folder === "" ? path : limitOf(repository, context, path)) +
+      (path.endsWith("/") && folder !== "" ? "/" : ""),
+  );
+  const wanted = limits.length === 0 && folder !== "" ? [`${folder}/`] : limits;
+  const files = await listEntries(
+    repository,
+    await treeOf(repository, hash),
+    limitedTo(wanted),
+    (path) => options.has("-r") || wanted.some((limit) => limit.startsWith(`${path}/`)),
+  );
   const hasNames = options.has("--name-only") || options.has("--name-status");
-  const lines = [...files]
-    .filter(([path]) => isIn(path))
-    .map(([path, file]) => {
-      const shown = quoteName(path, asciiOnly);
-      return hasNames ? `${shown}\n` : entryLine(file, shown);
-    });
+  const from = options.has("--full-name") ? "" : folder;
+  const lines = [...files].map(([path, file]) => {
+    const shown = quoteName(relativeName(from, path), asciiOnly);
+    return hasNames ? `${shown}\n` : entryLine(file, shown);
+  });
   return fine(lines.join(""));
 }
 
-/** Says the hash of files, and keeps their content if it is told to. */
+/** Lists the hashes of files, and keeps their content with `-w`. */
 export async function hashObject(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
   const files = args.slice(1).filter((arg) => !arg.startsWith("-") && arg !== "blob");
   const stdin: unknown = context.stdin;
@@ -121,9 +125,7 @@ export async function hashObject(repository: WorkTree, { args, context }: GitCom
   const hashes: string[] = [];
   for (const content of contents) {
     const head = new TextEncoder().encode(`blob ${content.length}\0`);
-    const digest = new Uint8Array(
-      await crypto.subtle.digest("SHA-1", Uint8Array.from([...head, ...content])),
-    );
+    const digest = new Uint8Array(await crypto.subtle.digest("SHA-1", joinBytes([head, content])));
     hashes.push(Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""));
     if (args.includes("-w")) await repository.objectStore.write("blob", content);
   }
@@ -153,24 +155,6 @@ export async function revList(repository: WorkTree, given: GitCommand): Promise<
   return fine(options.has("--count") ? `${hashes.length}\n` : hashes.map((hash) => `${hash}\n`).join(""));
 }
 
-/** Names those of the paths that are ignored. */
-export async function checkIgnore(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const { args, context } = command;
-  if (args.includes("-v"))
-    return fail("error: git check-ignore has no -v here; without it, it names what is ignored\n", 129);
-  const paths = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  const open = new Set(await listOthers(repository, command, true));
-  const all = await listOthers(repository, command, false);
-  const ignored = paths.filter((path) => {
-    const isIn = limitedTo([limitOf(repository, context, path)]);
-    const below = all.filter(isIn);
-    return below.length > 0 && below.every((each) => !open.has(each));
-  });
-  const isQuiet = args.includes("-q") || args.includes("--quiet");
-  const stdout = isQuiet ? "" : ignored.map((path) => `${path}\n`).join("");
-  return { stdout, stderr: "", exitCode: ignored.length > 0 ? 0 : 1 };
-}
-
 /** Compares a commit with its parent, or two commits. */
 export async function diffTree(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, [
@@ -182,13 +166,10 @@ export async function diffTree(repository: WorkTree, given: GitCommand): Promise
     "--cc",
     "-t",
   ]);
-  const revisions = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const revisions = plainIn(args);
   const forms = args.slice(1).filter((arg) => arg.startsWith("-"));
   if (forms.length === 0)
-    return fail(
-      "error: git diff-tree has no raw form here; use --name-only, --name-status, --stat or -p\n",
-      129,
-    );
+    return refuse("git diff-tree", "raw form", "use --name-only, --name-status, --stat or -p");
   const [first = "HEAD", second] = revisions;
   if (second !== undefined)
     return showDiff(repository, { ...given, args: ["diff", ...forms, first, second] });
@@ -207,7 +188,7 @@ export const diffFiles = (repository: WorkTree, given: GitCommand): Promise<Exec
     args: ["diff", ...given.args.slice(1).filter((arg) => !/^(?:-r|--)$/.test(arg))],
   });
 
-/** Says where histories part, or whether one commit comes from another. */
+/** Shows the commit where two histories part, or answers whether one commit is in the history of another. */
 export async function mergeBase(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
   const { options, args: rest } = takeOptions(args, ["--is-ancestor", "--fork-point"]);
   const [one, other, ...more] = rest.slice(1);
@@ -223,13 +204,4 @@ export async function mergeBase(repository: WorkTree, { args, context }: GitComm
   const base = await findMergeBase(repository, first, second);
   if (options.has("--is-ancestor")) return fail("", base === first ? 0 : 1);
   return base === null ? fail("", 1) : fine(`${base}\n`);
-}
-
-/** Says which files are not as they are in the index, which this git keeps up to date by itself. */
-export async function updateIndex(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const other = given.args.slice(1).find((arg) => !/^(?:--refresh|--really-refresh|-q)$/.test(arg));
-  const way = "use git add, git rm --cached or chmod";
-  if (other !== undefined) return fail(`error: git update-index has no ${other} here; ${way}\n`, 129);
-  const { stdout } = await showDiff(repository, { ...given, args: ["diff", "--name-only"] });
-  return { stdout: stdout.replace(/\n/g, ": needs update\n"), stderr: "", exitCode: stdout === "" ? 0 : 1 };
 }

@@ -1,28 +1,17 @@
 import type { ExecResult } from "#git";
+import { decode, fail, fine, refuse } from "../line/answers.ts";
 import { createGlobMatcher } from "../../../glob.ts";
-import { takeOptions } from "../line/flags.ts";
+import { plainIn, takeOptions } from "../line/flags.ts";
 import { resolveObject } from "../line/revisions.ts";
 import { listHistory } from "../merge-base.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { readHead } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
+import { formatRef, titleOf, unknownField } from "./ref-formats.ts";
+import type { ListedRef } from "./ref-formats.ts";
 
 /** Lists of branches and tags: `git branch`, `git tag`, `git show-ref` and `git for-each-ref`. */
-
-const fine = (stdout: string): ExecResult => ({ stdout, stderr: "", exitCode: 0 });
-const fail = (stderr: string, exitCode: number): ExecResult => ({ stdout: "", stderr, exitCode });
-
-interface ListedRef {
-  readonly name: string;
-  readonly hash: string;
-  readonly short: string;
-  readonly type: string;
-  /** The text of the tag or commit. */
-  readonly text: string;
-  /** The commit that it leads to. */
-  readonly commit: string;
-}
 
 const shortName = (name: string): string => name.replace(/^refs\/(?:heads|tags|remotes)\//, "");
 
@@ -31,51 +20,17 @@ async function readRefs(repository: WorkTree, prefix: string): Promise<readonly 
   return Promise.all(
     refs.map(async ({ name, hash }) => {
       const { type, content } = await repository.objectStore.read(hash);
-      const text = new TextDecoder().decode(content);
+      const text = decode(content);
       const commit = type === "tag" ? (/^object (\S+)/.exec(text)?.[1] ?? hash) : hash;
       return { name, hash, short: shortName(name), type, text, commit };
     }),
   );
 }
 
-const bodyOf = (text: string): string => text.slice(text.indexOf("\n\n") + 2);
-const titleOf = (text: string): string => bodyOf(text).split("\n")[0] ?? "";
-
-/** The name of the branch that HEAD is. */
+/** Returns the full name of the current branch; null if HEAD is detached. */
 async function currentBranch({ refStore }: WorkTree): Promise<string | null> {
   const head = await refStore.readRef("HEAD");
   return head?.type === "symbolic" ? head.target : null;
-}
-
-/** Puts the fields of a ref into a format like `%(refname:short) %(subject)`. */
-function format(ref: ListedRef, form: string, head: string | null): string {
-  const person = (who: string, part: string): string => {
-    const [, name = "", mail = "", time = ""] =
-      new RegExp(`^(?:${who}|tagger) (.*) <(.*)> (\\d+)`, "m").exec(ref.text) ?? [];
-    return (
-      { name, email: `<${mail}>`, date: new Date(Number(time) * 1000).toISOString().slice(0, 10) }[part] ?? ""
-    );
-  };
-  const fields: Readonly<Record<string, string>> = {
-    refname: ref.name,
-    "refname:short": ref.short,
-    "refname:lstrip=2": ref.short,
-    objectname: ref.hash,
-    "objectname:short": ref.hash.slice(0, 7),
-    objecttype: ref.type,
-    subject: titleOf(ref.text),
-    "contents:subject": titleOf(ref.text),
-    contents: bodyOf(ref.text).trimEnd(),
-    authorname: person("author", "name"),
-    authoremail: person("author", "email"),
-    "authordate:short": person("author", "date"),
-    "committerdate:short": person("committer", "date"),
-    "creatordate:short": person("committer", "date"),
-    HEAD: ref.name === head ? "*" : " ",
-  };
-  return form
-    .replace(/%\(([^)]*)\)/g, (_, field: string) => fields[field] ?? "")
-    .replace(/%([0-9a-f]{2})/g, (_, code: string) => String.fromCharCode(Number.parseInt(code, 16)));
 }
 
 type Order = (one: ListedRef, other: ListedRef) => number;
@@ -93,7 +48,7 @@ function orderOf(sort: string): Order {
   return sort.startsWith("-") ? (one, other) => order(other, one) || byName(one, other) : order;
 }
 
-/** Keeps the refs that the options let through: that lead to a commit, come from one, or are one. */
+/** Returns the refs that the options let through: those that contain a commit, are contained in one, or are one. */
 async function keep(
   repository: WorkTree,
   { context }: GitCommand,
@@ -147,23 +102,19 @@ async function list(
   if (!("length" in kept)) return kept;
   const head = await currentBranch(repository);
   const form = options.get("--format");
+  const unknown = unknownField(form ?? "");
+  if (unknown !== undefined)
+    return refuse("--format", `%(${unknown})`, "git branch -vv and git log --format show more");
   const sorted = [...kept].sort(orderOf(options.get("--sort") ?? "refname"));
   return fine(
-    sorted.map((ref) => `${form === undefined ? line(ref, head) : format(ref, form, head)}\n`).join(""),
+    sorted.map((ref) => `${form === undefined ? line(ref, head) : formatRef(ref, form, head)}\n`).join(""),
   );
 }
 
 /** Lists branches, or does with them what the package does. */
 export async function runBranch(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(joinNames(given.args), [
-    ...listOptions,
-    "-l",
-    "-f",
-    "--unset-upstream",
-    "--no-unset",
-  ]);
-  const names = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  if (options.has("--unset-upstream")) return unsetUpstream(repository, given, names[0]);
+  const { options, args } = takeOptions(joinNames(given.args), [...listOptions, "-l", "-f"]);
+  const names = plainIn(args);
   if (options.has("-f") && names.length > 0) return forceBranch(repository, { ...given, args });
   const deletion = args.find((arg) => /^(?:-[dD]|--delete)$/.test(arg));
   if (deletion !== undefined && names.length > 1) return deleteBranches(given, args, names);
@@ -195,7 +146,7 @@ async function deleteBranches(
 }
 
 async function forceBranch(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const [name = "", start = "HEAD"] = command.args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const [name = "", start = "HEAD"] = plainIn(command.args);
   const commit = await resolveObject(repository, command.context, `${start}^{commit}`);
   if (commit === null) return fail(`fatal: not a valid object name: '${start}'\n`, 128);
   if ((await currentBranch(repository)) === `refs/heads/${name}`)
@@ -203,32 +154,13 @@ async function forceBranch(repository: WorkTree, command: GitCommand): Promise<E
   const exists = (await repository.refStore.readRef(`refs/heads/${name}`)) !== null;
   if (!exists) return run({ ...command, args: ["branch", name, commit] });
   await repository.refStore.writeRef(`refs/heads/${name}`, commit);
-  return fine("");
-}
-
-async function unsetUpstream(
-  repository: WorkTree,
-  command: GitCommand,
-  named: string | undefined,
-): Promise<ExecResult> {
-  const name = named ?? shortName((await currentBranch(repository)) ?? "");
-  const keys = [`branch.${name}.remote`, `branch.${name}.merge`];
-  const results = [];
-  for (const key of keys) results.push(await run({ ...command, args: ["config", "--unset", key] }));
-  return results.every(({ exitCode }) => exitCode === 0)
-    ? fine("")
-    : fail(`fatal: Branch '${name}' has no upstream information\n`, 128);
+  return fine();
 }
 
 /** Lists tags, or does with them what the package does. */
 export async function runTag(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(joinNames(given.args), [...listOptions, "-n*", "-l", "--list"]);
-  const names = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  if (args.includes("-s") || args.includes("-v"))
-    return fail(
-      "error: this git signs and verifies no tags; git tag -a -m makes one without a signature\n",
-      129,
-    );
+  const names = plainIn(args);
   const isList = options.size > 0 || args.length === 1;
   if (!isList) return run({ ...given, args });
   const isNoted = options.has("-n");
@@ -238,27 +170,40 @@ export async function runTag(repository: WorkTree, given: GitCommand): Promise<E
 }
 
 /** Lists refs with their hashes. */
-export async function showRefs(repository: WorkTree, { args }: GitCommand): Promise<ExecResult> {
-  const isQuiet = args.includes("-q") || args.includes("--quiet");
-  const names = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  const kinds = ["heads", "tags"].filter((kind) => args.includes(`--${kind}`));
+export async function showRefs(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { options, args } = takeOptions(given.args, [
+    "-q",
+    "--quiet",
+    "--heads",
+    "--tags",
+    "--verify",
+    "-s",
+    "--hash",
+    "--head",
+  ]);
+  const unknown = args.find((arg) => arg.startsWith("-"));
+  if (unknown !== undefined) return refuse("git show-ref", unknown, "use git for-each-ref");
+  const isQuiet = options.has("-q") || options.has("--quiet");
+  const names = args.slice(1);
+  const kinds = ["heads", "tags"].filter((kind) => options.has(`--${kind}`));
   const prefixes = kinds.length === 0 ? ["refs"] : kinds.map((kind) => `refs/${kind}`);
   const all = (await Promise.all(prefixes.map((prefix) => readRefs(repository, prefix)))).flat();
-  const isExact = args.includes("--verify");
+  const isExact = options.has("--verify");
   const found = all.filter(
     ({ name }) =>
       names.length === 0 || names.some((each) => name === each || (!isExact && name.endsWith(`/${each}`))),
   );
   if (isExact && found.length < names.length)
     return fail(isQuiet ? "" : `fatal: '${names[0]}' - not a valid ref\n`, isQuiet ? 1 : 128);
-  const lines = [...found].sort(byName).map(({ name, hash }) => `${hash} ${name}\n`);
-  return { stdout: isQuiet ? "" : lines.join(""), stderr: "", exitCode: found.length === 0 ? 1 : 0 };
+  const isHash = options.has("-s") || options.has("--hash");
+  const lines = [...found].sort(byName).map(({ name, hash }) => (isHash ? `${hash}\n` : `${hash} ${name}\n`));
+  return { ...fine(isQuiet ? "" : lines.join("")), exitCode: found.length === 0 ? 1 : 0 };
 }
 
 /** Lists refs in a format. */
 export async function forEachRef(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(joinNames(given.args), [...listOptions, "--count="]);
-  const prefixes = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const prefixes = plainIn(args);
   const refs = await readRefs(repository, "refs");
   const kept = refs.filter(
     ({ name }) =>
@@ -272,14 +217,20 @@ export async function forEachRef(repository: WorkTree, given: GitCommand): Promi
   return { ...result, stdout: lines.join("") };
 }
 
-/** Says or sets which branch HEAD is. */
+/** Returns whether a name is that of a ref, which its file is named after. */
+const isRef = (name: string): boolean =>
+  /^(?:HEAD|refs(?:\/[^\s~^:?*[\\/]+)+)$/.test(name) && !/\.\.|\/\.|@\{|\.lock$/.test(name);
+
+/** Shows or sets which branch HEAD is. */
 export async function symbolicRef(repository: WorkTree, { args }: GitCommand): Promise<ExecResult> {
   const isShort = args.includes("--short");
   const isQuiet = args.includes("-q") || args.includes("--quiet");
-  const [name = "HEAD", target] = args.slice(1).filter((arg) => !arg.startsWith("-"));
+  const [name = "HEAD", target] = plainIn(args);
   if (target !== undefined) {
+    if (!isRef(name) || !isRef(target) || !target.startsWith("refs/heads/"))
+      return fail(`fatal: Refusing to point ${name} at ${target}: name a branch as refs/heads/<branch>\n`);
     await repository.refStore.writeRef(name, { type: "symbolic", target });
-    return fine("");
+    return fine();
   }
   const ref = await repository.refStore.readRef(name);
   if (ref?.type !== "symbolic")
@@ -287,18 +238,39 @@ export async function symbolicRef(repository: WorkTree, { args }: GitCommand): P
   return fine(`${isShort ? shortName(ref.target) : ref.target}\n`);
 }
 
+/** Returns why a ref may not be set or deleted; null if it may. */
+async function refusalOfUpdate(
+  repository: WorkTree,
+  { context }: GitCommand,
+  ref: string,
+  old: string | undefined,
+): Promise<ExecResult | null> {
+  if (!isRef(ref))
+    return fail(`fatal: ${ref}: not the name of a ref, like refs/heads/<branch> or refs/tags/<tag>\n`);
+  if (old === undefined) return null;
+  const now = await resolveObject(repository, context, ref);
+  return (await resolveObject(repository, context, old)) === now
+    ? null
+    : fail(`fatal: cannot lock ref '${ref}': is at ${now} but expected ${old}\n`);
+}
+
+/** Returns the ref that a change of HEAD moves: the current branch, if it has a commit. */
+const movedByHead = async (repository: WorkTree): Promise<string> =>
+  ((await readHead(repository)) === null ? null : await currentBranch(repository)) ?? "HEAD";
+
 /** Sets or deletes a ref. */
-export async function updateRef(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
-  const [name = "", target = ""] = args.slice(1).filter((arg) => !arg.startsWith("-"));
-  const [head, current] = [await readHead(repository), await currentBranch(repository)];
-  const ref = name === "HEAD" && current !== null && head !== null ? current : name;
-  if (args.includes("-d")) {
-    await repository.refStore.deleteRef(ref);
-    return fine("");
-  }
-  const hash = await resolveObject(repository, context, target);
-  if (hash === null || !/^(?:HEAD$|refs\/)/.test(ref))
-    return fail(`fatal: ${target}: not a valid SHA1\n`, 128);
-  await repository.refStore.writeRef(ref, hash);
-  return fine("");
+export async function updateRef(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
+  const { refStore } = repository;
+  const { options, args } = takeOptions(given.args, ["-d", "-m ", "--create-reflog"]);
+  const unknown = args.find((arg) => arg.startsWith("-"));
+  if (unknown !== undefined) return refuse("git update-ref", unknown, "use git branch -f or git tag -f");
+  const [, name = "", ...values] = args;
+  const [target = ""] = options.has("-d") ? [] : values.splice(0, 1);
+  const ref = name === "HEAD" ? await movedByHead(repository) : name;
+  const refusal = await refusalOfUpdate(repository, given, ref, values[0]);
+  if (refusal !== null) return refusal;
+  const hash = options.has("-d") ? null : await resolveObject(repository, given.context, target);
+  if (hash === null && !options.has("-d")) return fail(`fatal: ${target}: not a valid SHA1\n`);
+  await (hash === null ? refStore.deleteRef(ref) : refStore.writeRef(ref, hash));
+  return fine();
 }

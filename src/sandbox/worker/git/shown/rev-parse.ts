@@ -1,4 +1,5 @@
 import type { ExecResult } from "#git";
+import { fail } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { folderIn, resolveObject } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
@@ -7,11 +8,11 @@ import type { WorkTree } from "../tracked-files.ts";
 
 /** `git rev-parse`: hashes of what is named, and where the repository is. */
 
-/** The folder of git's own files, as git names it from where it runs. */
+/** Returns the folder of git's own files, as git names it from where it runs. */
 const gitFolder = (repository: WorkTree, { context }: GitCommand): string =>
   folderIn(repository, context) === "" ? ".git" : repository.gitDir;
 
-/** Says what revisions stand for, or where the repository is. */
+/** Shows the hashes of revisions, or where the repository is. */
 export async function revParse(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { options, args } = takeOptions(given.args, [
     "-q",
@@ -31,8 +32,7 @@ export async function revParse(repository: WorkTree, given: GitCommand): Promise
   const named = await withObjects(repository, { ...given, args });
   const result = await run({ ...named, args: named.args });
   const isQuiet = options.has("-q") || options.has("--quiet");
-  if (result.exitCode !== 0)
-    return isQuiet ? { stdout: "", stderr: "", exitCode: 1 } : withEcho(result, args);
+  if (result.exitCode !== 0) return isQuiet ? fail("", 1) : withEcho(result, args);
   const length = Math.max(4, Number(options.get("--short")) || 7);
   const shorten = (text: string): string => text.replace(/^[0-9a-f]{40}$/gm, (hash) => hash.slice(0, length));
   const stdout = options.has("--short") ? shorten(result.stdout) : result.stdout;
@@ -49,7 +49,7 @@ async function withObjects(repository: WorkTree, command: GitCommand): Promise<G
   return { ...command, args };
 }
 
-/** Git repeats a name that it cannot resolve, unless it is to verify it. */
+/** Repeats a name that cannot be resolved, as git does without `--verify`. */
 const withEcho = (result: ExecResult, args: readonly string[]): ExecResult => {
   const [, name = ""] = /ambiguous argument '([^']*)'/.exec(result.stderr) ?? [];
   const isEchoed = name !== "" && !args.includes("--verify");

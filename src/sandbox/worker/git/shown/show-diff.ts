@@ -1,7 +1,8 @@
 import type { ExecResult } from "#git";
+import { fine } from "../line/answers.ts";
 import { completeNames, completePatches } from "../diff.ts";
-import { takeOptions } from "../line/flags.ts";
-import { folderIn, limitsIn, readCommits, separatePaths } from "../line/revisions.ts";
+import { partAtEnd, plainIn, takeOptions } from "../line/flags.ts";
+import { folderIn, limitsIn, literalPath, readCommits, separatePaths } from "../line/revisions.ts";
 import { readNames, relativeName } from "../names.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
@@ -15,14 +16,13 @@ const otherForms = ["--stat", "--numstat", "--shortstat"];
 /** Shows a diff in one form of the package, completed. */
 async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { args, context, asciiOnly } = given;
-  const separator = args.indexOf("--");
-  const own = separator < 0 ? args : args.slice(0, separator);
+  const [own] = partAtEnd(args);
   const names = own.filter((arg) => /^--name-(?:only|status)$/.test(arg));
   const shown =
     names.length === 0
       ? args
       : ["diff", "--name-status", ...args.slice(1).filter((arg) => !names.includes(arg))];
-  const revisions = own.slice(1).filter((arg) => !arg.startsWith("-"));
+  const revisions = plainIn(own);
   const commits = await readCommits(repository, revisions, context);
   if (commits === null || own.some((arg) => otherForms.includes(arg))) return run(given);
   const result = await run({ ...given, args: shown });
@@ -39,7 +39,7 @@ async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecRes
   return { ...result, stdout };
 }
 
-/** The forms that a diff can have, in the order in which they come; `--summary` and `--check` are made from patches. */
+/** The forms that a diff can have, in the order in which git shows them; `--summary` and `--check` are made from patches. */
 const forms = [
   "--name-only",
   "--name-status",
@@ -56,8 +56,6 @@ const ownOptions = [
   "--stat=",
   "--check",
   "--no-patch",
-  "--patch-with-stat",
-  "--compact-summary",
   "--exit-code",
   "--quiet",
   "--diff-filter=",
@@ -81,7 +79,7 @@ async function filterNames(repository: WorkTree, command: GitCommand, filter: st
 async function filterPaths(repository: WorkTree, command: GitCommand, filter: string): Promise<string[]> {
   const lines = await filterNames(repository, command, filter);
   const folder = folderIn(repository, command.context);
-  const pathspec = (name: string): string => relativeName(folder, name).replace(/[*?[\\]/g, String.raw`\$&`);
+  const pathspec = (name: string): string => literalPath(relativeName(folder, name));
   return lines.flatMap((line) => line.split("\t").slice(1).flatMap(readNames).map(pathspec));
 }
 
@@ -104,7 +102,7 @@ async function showForms(
     const text = isSummary ? summarizePatches(result.stdout) : result.stdout;
     shown += form === "--patch" && shown !== "" && text !== "" ? `\n${text}` : text;
   }
-  return { stdout: shown, stderr: "", exitCode: 0 };
+  return fine(shown);
 }
 
 /** Ends names with NUL instead of a line end, and leaves them as they are. */
@@ -116,10 +114,8 @@ const endWithNul = (text: string): string =>
     .map((field) => `${field}\0`)
     .join("");
 
-/** The forms that options choose; a patch if they choose none. */
+/** Returns the forms that options choose; a patch if they choose none. */
 function formsOf(options: ReadonlyMap<string, string>): readonly string[] {
-  if (options.has("--patch-with-stat")) return ["--stat", "--patch"];
-  if (options.has("--compact-summary")) return ["--stat"];
   const chosen = forms.filter((form) => options.has(form));
   return chosen.length === 0 && !options.has("--no-patch") ? ["--patch"] : chosen;
 }
@@ -128,7 +124,7 @@ function formsOf(options: ReadonlyMap<string, string>): readonly string[] {
 const spreadRevision = (arg: string): readonly string[] =>
   arg.endsWith("^!") ? [arg.slice(0, -1), arg.slice(0, -2)] : [arg];
 
-/** The diff of the files alone that a filter lets through; null if it lets none. */
+/** Returns the diff of the files alone that a filter lets through; null if it lets none. */
 async function filtered(
   repository: WorkTree,
   command: GitCommand,
@@ -136,8 +132,7 @@ async function filtered(
 ): Promise<GitCommand | null> {
   if (filter === undefined) return command;
   const paths = await filterPaths(repository, command, filter);
-  const end = command.args.indexOf("--");
-  const own = end < 0 ? command.args : command.args.slice(0, end);
+  const [own] = partAtEnd(command.args);
   return paths.length === 0 ? null : { ...command, args: [...own, "--", ...paths] };
 }
 
@@ -172,7 +167,7 @@ async function showChosen(
   if (filter !== undefined && others.length === 0 && form.startsWith("--name-"))
     return showNames(repository, command, filter, form === "--name-status");
   const limited = await filtered(repository, command, filter);
-  if (limited === null) return { stdout: "", stderr: "", exitCode: 0 };
+  if (limited === null) return fine();
   return options.has("--check") ? check(repository, limited) : showForms(repository, limited, chosen);
 }
 

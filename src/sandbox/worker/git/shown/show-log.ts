@@ -1,13 +1,15 @@
 import type { ExecResult } from "#git";
+import { fine, refuse } from "../line/answers.ts";
 import { completeHistory, hasPatches } from "../history.ts";
 import { takeOptions } from "../line/flags.ts";
-import { limitsIn, readCommits } from "../line/revisions.ts";
+import { limitsIn } from "../line/revisions.ts";
 import { shapeMessages } from "../messages.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
 import { readLogCall } from "./log-call.ts";
 import type { LogCall } from "./log-call.ts";
+import { hasColumns } from "./log-fields.ts";
 import { filterNames, followFile, testsOf } from "./log-picks.ts";
 
 /** `git log` in all its forms. */
@@ -27,7 +29,6 @@ const linesOf = ({ stdout }: ExecResult): string[] => stdout.split("\n").filter(
 
 /** Lists the commits that the revisions and paths of a log choose; or what is wrong with them. */
 async function listCommits(
-  repository: WorkTree,
   command: GitCommand,
   { picks, chosen, paths }: LogCall,
 ): Promise<readonly string[] | ExecResult> {
@@ -36,14 +37,6 @@ async function listCommits(
     return run({ ...command, args: ["log", "--format=%H", ...revisions, ...limited] });
   };
   const [path] = paths;
-  if (picks.has("--no-walk"))
-    return (
-      (await readCommits(
-        repository,
-        chosen.filter((arg) => !arg.startsWith("-")),
-        command.context,
-      )) ?? []
-    );
   if (!picks.has("--follow") || path === undefined) {
     const result = await list(chosen, paths);
     return result.exitCode === 0 ? linesOf(result) : result;
@@ -63,7 +56,7 @@ async function pickCommits(
 ): Promise<readonly string[] | ExecResult> {
   const grep = takeOptions(call.chosen, ["--grep="]);
   const picks = new Map([...call.picks, ...grep.options]);
-  const hashes = await listCommits(repository, command, { ...call, chosen: grep.args });
+  const hashes = await listCommits(command, { ...call, chosen: grep.args });
   if (!("length" in hashes)) return hashes;
   const counts = takeOptions(call.counts, ["--reverse", "--skip=", "--max-count="]).options;
   const skipped = Number(counts.get("--skip") ?? 0);
@@ -82,7 +75,7 @@ async function pickCommits(
 
 const isBelow = (arg: string): boolean => /^--(?:patch|(?:short|num)?stat|name-)/.test(arg);
 
-/** Shows commits one by one, and puts them together as a log does. */
+/** Shows commits one by one, and joins them as a log does. */
 export async function showEach(
   repository: WorkTree,
   command: GitCommand,
@@ -103,15 +96,10 @@ export async function showEach(
   }
   const hasLines = form.isSeparated && shown.some(isBelow);
   const text = texts.join(form.isSpaced || hasLines ? "\n" : "");
-  return { stdout: form.complete(text), stderr: "", exitCode: 0 };
+  return fine(form.complete(text));
 }
 
 const shorten = (output: string): string => output.replace(/^(commit [0-9a-f]{7})[0-9a-f]{33}/gm, "$1");
-
-const missing: Readonly<Record<string, string>> = {
-  "-L": "git log has no -L here; use git blame -L, or git log -p -- <file>",
-  "--walk-reflogs": "git log has no -g here; use git reflog",
-};
 
 /** Shows the commits of a log. */
 async function showChosen(repository: WorkTree, command: GitCommand, call: LogCall): Promise<ExecResult> {
@@ -133,8 +121,8 @@ async function showChosen(repository: WorkTree, command: GitCommand, call: LogCa
 /** Shows a log. */
 export async function showLog(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const call = await readLogCall(repository, given);
-  const lack = call.chosen.find((arg) => missing[arg] !== undefined);
-  if (lack !== undefined) return { stdout: "", stderr: `error: ${missing[lack]}\n`, exitCode: 129 };
+  if (hasColumns(call.form.format))
+    return refuse("git log --format", "%<(n), %>(n) and %f", "use %x09 and column -t");
   const context = { ...given.context, cwd: repository.workTree };
   const { stdout, ...result } = await showChosen(repository, { ...given, context }, call);
   const isOpen = call.form.isSeparated && !call.shown.some(isBelow);

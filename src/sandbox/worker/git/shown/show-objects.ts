@@ -1,4 +1,5 @@
 import type { ExecResult } from "#git";
+import { fine } from "../line/answers.ts";
 import { completeHistory } from "../history.ts";
 import { folderIn, resolveObject } from "../line/revisions.ts";
 import { readParents } from "../merge-base.ts";
@@ -13,8 +14,6 @@ import { showDiff } from "./show-diff.ts";
 import { showEach } from "./show-log.ts";
 
 /** `git show`: commits, tags, folders and files. */
-
-const fine = (stdout: string): ExecResult => ({ stdout, stderr: "", exitCode: 0 });
 
 /** Shows a commit or tag as the package does, completed. */
 async function showPlain(
@@ -31,7 +30,7 @@ async function showPlain(
   return { ...result, stdout: hasPatch ? await completeHistory(repository, stdout, request) : stdout };
 }
 
-/** The text of a tag above its commit, which the package indents. */
+/** Returns the text of a tag above its commit, which the package indents. */
 async function showTag(
   repository: WorkTree,
   command: GitCommand,
@@ -73,7 +72,7 @@ async function showCommit(
   return showEach(repository, command, { ...call, shown }, [hash]);
 }
 
-/** A name like `HEAD:./x` from the folder that git runs in as one from the top. */
+/** Returns a name like `HEAD:./x` from the folder that git runs in as one from the top. */
 function plainName(repository: WorkTree, { context }: GitCommand, name: string): string {
   const [, revision = "", path = ""] = /^([^:]*):(\.{1,2}\/.*)$/.exec(name) ?? [];
   if (path === "") return name;

@@ -59,7 +59,7 @@ async function listIgnored(
   return joinFolders(ignored, [...index.keys(), ...untracked]);
 }
 
-/** Which files that are not tracked to show: all, their folders (undefined: what the package names), or none. */
+/** Returns which files that are not tracked to show: all, their folders (undefined: what the package names), or none. */
 async function listUntracked(
   repository: WorkTree,
   command: GitCommand,
@@ -81,7 +81,7 @@ async function listUntracked(
   return folders;
 }
 
-/** What to show of a status, and how. */
+/** Returns what to show of a status, and how. */
 async function readOptions(
   repository: WorkTree,
   command: GitCommand,

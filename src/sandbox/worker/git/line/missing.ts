@@ -1,0 +1,81 @@
+import type { ExecResult } from "#git";
+import { refuse } from "./answers.ts";
+
+/** Options that this git lacks, by their commands, with what to do without them. */
+
+const byHand = "edit a patch of git diff and give it to git apply --cached";
+const untracked = "git diff --no-index /dev/null <file> shows a file that is not tracked";
+const signing = "git tag -a -m makes a tag without a signature";
+export const joining =
+  "git reset --soft <commit> and git commit join commits, git commit --amend and git cherry-pick change and reorder them";
+const side =
+  "on a conflict, use git checkout --ours or --theirs <file>, git add <file>, and the same command with --continue";
+
+const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  add: {
+    "-N --intent-to-add": untracked,
+    "-p --patch -i -e": byHand,
+    "-v --verbose": "git status -s shows what is staged",
+    "--no-all --ignore-removal": "name the files to add",
+  },
+  apply: {
+    "--reject": "take the hunks that do not fit out of the patch: this git leaves no .rej files",
+    "--exclude --include": "take the files that are not wanted out of the patch",
+    "--summary": "use --stat or --numstat",
+  },
+  branch: {
+    "--unset-upstream": "use git config --unset branch.<name>.merge",
+    "-i --ignore-case": "use git branch | grep -i",
+  },
+  checkout: { "-p --patch": byHand, "--no-overlay": "git rm the files that the commit lacks" },
+  "cherry-pick": { "-X --strategy-option --strategy": side },
+  commit: { "-p --patch": byHand, "--squash": "use git commit --fixup, or git commit --amend" },
+  diff: {
+    "--patch-with-stat": "use --stat --patch",
+    "--compact-summary": "use --stat --summary",
+    "--output": "write the output to a file with >",
+  },
+  "check-ignore": { "--stdin -z": "name the paths: git check-ignore $(cat list)" },
+  log: {
+    "-L": "use git blame -L, or git log -p -- <file>",
+    "-g --walk-reflogs": "use git reflog",
+    "--no-walk": "use git show -s <commit>...",
+    "-F --fixed-strings": "write a backslash before the special characters of the pattern",
+  },
+  mv: { "-v --verbose": "git status -s shows what moved" },
+  push: { "--follow-tags": "git push origin <tag> pushes a tag" },
+  rebase: {
+    "--autosquash": joining,
+    "-x --exec": "run the command after git rebase",
+    "-r --rebase-merges": joining,
+    "--root": joining,
+    "-X --strategy-option": side,
+    "-s --strategy": side,
+  },
+  reset: { "-p --patch": byHand },
+  restore: { "-p --patch": byHand },
+  revert: { "-X --strategy-option --strategy": side },
+  "show-ref": { "-d --dereference": "git rev-parse <tag>^{commit} names the commit of a tag" },
+  stash: {
+    "-a --all": "git stash -u stashes all but what is ignored",
+    "-S --staged": "commit what is staged, or keep git diff --cached in a file for git apply",
+    "-p --patch": "name the files to stash",
+  },
+  "symbolic-ref": { "-d --delete": "use git update-ref -d <ref>, or git checkout <branch>" },
+  tag: { "-s --sign": signing, "-u": signing, "-v --verify": signing },
+  "update-ref": { "--stdin -z": "set one ref at a time", "--no-deref": "use git checkout --detach <commit>" },
+};
+
+const ways = new Map(
+  Object.entries(rows).flatMap(([name, row]) =>
+    Object.entries(row).flatMap(([options, way]) =>
+      options.split(" ").map((option) => [`${name} ${option}`, way] as const),
+    ),
+  ),
+);
+
+/** Returns the refusal of the first option that a command lacks; null if it has them all. */
+export function refuseMissing(name: string, options: readonly string[]): ExecResult | null {
+  const lack = options.find((option) => ways.has(`${name} ${option}`));
+  return lack === undefined ? null : refuse(`git ${name}`, lack, ways.get(`${name} ${lack}`) ?? "");
+}
