@@ -214,7 +214,7 @@ test("AP-54: what the model saw in a turn says what was left out, why, and what 
   const side = page.getByRole("region", { name: "What changed" });
   await side.getByText("this is exactly what was sent").waitFor();
   await side.getByText("9 messages left out").waitFor();
-  await page.getByText("left out 2.4k of 13.0k tokens: 9 messages became one summary.").waitFor();
+  await page.getByText("left out 2.4k of 13.1k tokens: 9 messages became one summary.").waitFor();
   await side.getByText(/and 1,398 as this turn began: 12\.0k → 10\.6k/).waitFor();
   await page.getByRole("tab", { name: "Left out 9" }).waitFor();
   await rows.filter({ hasText: "9 messages" }).getByRole("button").first().click();

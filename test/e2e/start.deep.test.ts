@@ -104,7 +104,7 @@ test.runIf(outside !== undefined)(
       const { status, body } = await sendRaw({ host: other, port }, head);
       expect([status, body], "wrangler's own pages show what is stored").toEqual([
         403,
-        expect.stringContaining("only this machine"),
+        expect.stringContaining("only from this machine"),
       ]);
       expect((await sendRaw({ host: "127.0.0.1", port }, head)).status, path).not.toBe(403);
     }

@@ -174,7 +174,7 @@ const gapText = (count: number, isBetween: boolean): string =>
   `${count} ${count === 1 ? "line" : "lines"} ${isBetween ? "between" : "above"}`;
 
 /** A sandbox ends a long diff with this line, an event a long text with an ellipsis. */
-const cutPattern = /(?:\n\[the rest of this diff was left out\]\n|…)$/;
+const cutPattern = /(?:\n\[the rest of this diff was omitted\]\n|…)$/;
 
 /** Reads a unified diff. */
 export const parseDiff = (unified: string): Diff => {
