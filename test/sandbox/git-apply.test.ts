@@ -51,7 +51,7 @@ const scripts: readonly GitScript[] = [
       "printf -- '--- a/nope\\n+++ b/nope\\n@@ -1 +1 @@\\n-a\\n+b\\n' | git apply; printf -- '--- a/a.txt\\n+++ b/a.txt\\n@@ -1,3 +1,3 @@\\n one\\n' | git apply",
       "printf -- '--- /dev/null\\n+++ b/a.txt\\n@@ -0,0 +1 @@\\n+b\\n' | git apply; printf -- '--- /dev/null\\n+++ b/../out\\n@@ -0,0 +1 @@\\n+b\\n' | git apply; ls ..",
     ],
-    "=> 128\n=> 128\np\nwork\n",
+    "=> 128\n=> 128\np\nshore\n",
   ],
 ];
 

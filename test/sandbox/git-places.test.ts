@@ -9,7 +9,7 @@ const scripts: readonly GitScript[] = [
       "git rev-parse --show-toplevel; git rev-parse --git-dir; git rev-parse --abbrev-ref HEAD; git rev-parse --short HEAD; git rev-parse --short=10 HEAD; git rev-parse --verify -q nope; git rev-parse nope; git rev-parse --verify --quiet HEAD~1",
       "git rev-parse HEAD:a.txt; git rev-parse HEAD^{tree}; cd src; git rev-parse --git-dir; git rev-parse --show-prefix; git rev-parse --absolute-git-dir; cd ..; git rev-parse --is-inside-work-tree; git rev-parse --git-common-dir",
     ],
-    "/workspace/work\n.git\nmain\nac57677\nac57677102\nnope\ne25f962ded5960ce1101a7767015970523eae24c\nf384549cbeb481e437091320de6d1f2e15e11b4a\n97e5ea305723ba883427086ad03ab2889ed3e6de\n/workspace/work/.git\nsrc/\n/workspace/work/.git\ntrue\n.git\n",
+    "/workspace/shore\n.git\nmain\nac57677\nac57677102\nnope\ne25f962ded5960ce1101a7767015970523eae24c\nf384549cbeb481e437091320de6d1f2e15e11b4a\n97e5ea305723ba883427086ad03ab2889ed3e6de\n/workspace/shore/.git\nsrc/\n/workspace/shore/.git\ntrue\n.git\n",
   ],
   [
     "files that are listed",

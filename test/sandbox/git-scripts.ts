@@ -20,6 +20,6 @@ export const conflict =
 export function runGitLines(lines: readonly string[]): Promise<Outcome> {
   const workspace = createLocalWorkspace();
   const told = lines.map((line) => `${line}\nlast=$?; [ $last = 0 ] || echo "=> $last"`);
-  const script = ["mkdir work; cd work", ...begin, ...told].join("\n");
+  const script = ["mkdir shore; cd shore", ...begin, ...told].join("\n");
   return bench(() => ({ fetch: workspace.fetch })).run(script);
 }
