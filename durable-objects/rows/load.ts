@@ -11,7 +11,7 @@ import type { ServerTools, Session } from "../../src/agent/state/session.ts";
 import type { Thread } from "../../src/agent/state/thread.ts";
 import { newThread } from "../../src/agent/state/thread.ts";
 import type { Message, MessageOverlay } from "../../src/chat/message.ts";
-import { viewPlaceOf, shownTokens } from "../../src/chat/message.ts";
+import { sumShownTokens, viewPlaceOf } from "../../src/chat/message.ts";
 import {
   askOrder,
   blobOf,
@@ -95,7 +95,7 @@ const loadThread = (
   const { inboxIds, session: _session, ...rest } = row;
   const chat = loadChat(sql, row.id);
   const inbox = inboxIds.flatMap((id) => waiting.get(id) ?? []);
-  const tokens = chat.reduce((sum, message) => sum + shownTokens(message), 0);
+  const tokens = sumShownTokens(chat);
   const fresh = { ...newThread(row.id, row.agent), tokens, seen: chat.at(-1)?.pos ?? -1 };
   return {
     ...fresh,

@@ -147,5 +147,9 @@ export interface Message {
 /** The tokens of a message as a model sees it. */
 export const shownTokens = ({ tokens, overlay }: Message): number => overlay?.tokens ?? tokens;
 
+/** The tokens of some messages as a model sees them. */
+export const sumShownTokens = (messages: readonly Message[]): number =>
+  messages.reduce((sum, message) => sum + shownTokens(message), 0);
+
 /** The position of a message in the order of the view. */
 export const viewPlaceOf = ({ place, pos }: Message): number => place ?? pos;

@@ -1,7 +1,7 @@
 import type { LedgerRow, ContextSnapshot } from "../agent/state/records.ts";
 import { toUsd } from "../agent/state/records.ts";
 import type { Cause, Json, Message } from "../chat/message.ts";
-import { shownTokens } from "../chat/message.ts";
+import { shownTokens, sumShownTokens } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
 import type { ModelRequest } from "../model/completer.ts";
@@ -117,9 +117,6 @@ const messageView = (message: Message) => ({
   calls: callsIn(message),
 });
 
-const tokensOf = (messages: readonly Message[]): number =>
-  messages.reduce((sum, message) => sum + shownTokens(message), 0);
-
 /** Groups the messages into one change for each author. */
 const groupChanges = (
   edit: ContextChange["edit"],
@@ -200,10 +197,11 @@ const changesOf = (before: CallWithChat | null, now: CallWithChat): readonly Con
 
 /** Lists tools that the call did not have, with the effect that removed each. */
 const hiddenTools = (saw: ContextSnapshot | undefined) =>
-  (saw?.hidden ?? []).map((name, at) => ({ name, by: saw?.hiders?.[at] ?? null }));
+  Object.entries(saw?.hidden ?? {}).map(([name, by]) => ({ name, by }));
 
 /** Counts the tokens of a request apart from its messages. */
-const otherTokensOf = ({ row, chat }: CallWithChat): number => (row.saw?.size ?? 0) - tokensOf(chat.shown);
+const otherTokensOf = ({ row, chat }: CallWithChat): number =>
+  (row.saw?.size ?? 0) - sumShownTokens(chat.shown);
 
 const hiddenView = (chat: PastChat) =>
   chat.gone.map((gone) => {

@@ -1,6 +1,6 @@
 import { blockEnd, blockStart, isBlockPinned } from "../../chat/blocks.ts";
 import type { Message, Part, MessageOverlay as Shown } from "../../chat/message.ts";
-import { viewPlaceOf, shownTokens } from "../../chat/message.ts";
+import { shownTokens, sumShownTokens, viewPlaceOf } from "../../chat/message.ts";
 import { shownParts } from "../../chat/render.ts";
 import { cleanText, textOf } from "../../chat/text.ts";
 import { callsOf } from "../../chat/view.ts";
@@ -47,11 +47,9 @@ const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta
 export const removeMessages = (draft: Draft, threadId: string, gone: readonly Message[]): void => {
   const thread = threadOf(draft, threadId);
   const left = new Set(gone);
-  const sum = (messages: readonly Message[]): number =>
-    messages.reduce((total, message) => total + shownTokens(message), 0);
   thread.chat = thread.chat.filter((message) => !left.has(message));
-  thread.tokens -= sum(gone);
-  thread.removed += sum(gone.filter(({ pos }) => pos <= thread.seen));
+  thread.tokens -= sumShownTokens(gone);
+  thread.removed += sumShownTokens(gone.filter(({ pos }) => pos <= thread.seen));
 };
 
 /**
@@ -201,7 +199,7 @@ const applyRetire = (
     .flatMap((message) => (message === oldest ? summaries : gone.has(message) ? [] : [message]));
   const next = [...chat.slice(0, from), ...shown, ...chat.slice(to)];
   if (next[0]?.role !== "user") return 0;
-  const before = range.gone.reduce((sum, message) => sum + shownTokens(message), 0);
+  const before = sumShownTokens(range.gone);
   const after = summaries.reduce((sum, { tokens }) => sum + tokens, 0);
   retireMessages(draft, threadId, range.gone, { effect: kind, reason });
   if (summaries.length > 0) thread.nextPos = nextPos + 1;

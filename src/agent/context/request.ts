@@ -18,7 +18,7 @@ interface RequestFacts {
   readonly depth: number;
   readonly light: boolean;
   /** Tools that effects took out of the turn. */
-  readonly hidden: readonly string[];
+  readonly hidden: Run["hidden"];
   /** Schema of the answer that the input asked for. */
   readonly schema: Json | null;
   /** The newest message of the thread's previous call. */
@@ -28,6 +28,10 @@ interface RequestFacts {
   readonly media: ModelRequest["media"];
   readonly context: ModelRequest["context"];
 }
+
+/** Returns the tools that effects left in the turn: the agent's own list if that is all of them. */
+const toolsLeft = ({ specs }: Agent, hidden: Run["hidden"]): Agent["specs"] =>
+  Object.keys(hidden).length === 0 ? specs : specs.filter(({ name }) => !Object.hasOwn(hidden, name));
 
 /**
  * Builds a turn's request as a pure function of stored facts and the definition, so it can be rebuilt later.
@@ -40,7 +44,7 @@ export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
     model: target.model,
     system: text,
     messages,
-    tools: hidden.length === 0 ? agent.specs : agent.specs.filter(({ name }) => !hidden.includes(name)),
+    tools: toolsLeft(agent, hidden),
     toolChoice: agent.toolsDisabled ? "none" : "auto",
     maxTokens,
     ...target.sampling,
@@ -86,7 +90,7 @@ export const createContextSnapshot = (
   { from: { edit, override }, call }: Pick<ThinkingPhase, "from" | "call">,
 ): ContextSnapshot => {
   const { depth, nextPos, previousNewest } = thread;
-  const { light, hidden, hiders, outputSchema, target } = run;
+  const { light, hidden, outputSchema, target } = run;
   const { provider, model, window } = target;
   const size = requestTokens(agent, thread, run);
   return {
@@ -100,7 +104,6 @@ export const createContextSnapshot = (
     light,
     override,
     hidden,
-    ...(hidden.length === 0 ? {} : { hiders }),
     previous: previousNewest,
     schema: outputSchema,
     hash: null,

@@ -68,7 +68,7 @@ export const createEffectContext = (
       return effectTargetOf(agent, run, target)?.window ?? 0;
     },
     get tools() {
-      return agent.specs.flatMap(({ name }) => (run.hidden.includes(name) ? [] : [name]));
+      return agent.specs.flatMap(({ name }) => (Object.hasOwn(run.hidden, name) ? [] : [name]));
     },
     get unread() {
       return firstUnreadIndex(thread);
@@ -227,10 +227,9 @@ const tokensOf = (draft: Draft, thread: Thread): number =>
 /** Hides tools from the turn; returns the number of those that were declared so far. */
 const hideTools = (draft: Draft, threadId: string, kind: string, hide: readonly string[]): number => {
   const run = runOf(draft, threadId);
-  const fresh = new Set(hide.filter((name) => !run.hidden.includes(name)));
+  const fresh = new Set(hide.filter((name) => !Object.hasOwn(run.hidden, name)));
   if (fresh.size === 0) return 0;
-  run.hidden = [...run.hidden, ...fresh];
-  run.hiders = [...run.hiders, ...[...fresh].map(() => kind)];
+  run.hidden = { ...run.hidden, ...Object.fromEntries([...fresh].map((name) => [name, kind])) };
   return agentOf(draft, threadId).specs.filter(({ name }) => fresh.has(name)).length;
 };
 

@@ -137,9 +137,9 @@ export const applyPreparedResult = (
   const { stop: others } = run;
   run.stop ??= held;
   applyEffectResult(draft, threadId, bound, { phase: "before_complete", view, force }, result);
-  const { cancel, stop, turnOpen } = run;
+  const { cancel, stop, turnSince } = run;
   const ends = force === null ? others : stop;
-  return cancel === null && ends === null && (force?.why !== "api" || turnOpen);
+  return cancel === null && ends === null && (force?.why !== "api" || turnSince !== null);
 };
 
 /** Fails the run: its request is too long, and compaction found nothing to leave out. */

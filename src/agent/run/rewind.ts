@@ -1,6 +1,6 @@
 import { isBlockPinned } from "../../chat/blocks.ts";
 import type { Message } from "../../chat/message.ts";
-import { shownTokens } from "../../chat/message.ts";
+import { sumShownTokens } from "../../chat/message.ts";
 import { callsOf } from "../../chat/view.ts";
 import type { PastView } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
@@ -36,7 +36,7 @@ export const fieldsAt = (
   const turns = new Set(all.map(turnOf));
   return {
     chat,
-    tokens: chat.reduce((sum, message) => sum + shownTokens(message), 0),
+    tokens: sumShownTokens(chat),
     removed: 0,
     lastHidden: [],
     seen: past.seen,

@@ -97,7 +97,6 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
     id: `run_${draft.state.nextRun}`,
     inputs: begin.inputs,
     startedAt: now,
-    turnStartedAt: now,
     deadline: deadlineOf(agent, now, announces),
     clock: startClock(agent.limits.activeMs, now),
     announces,

@@ -22,9 +22,8 @@ export interface ContextSnapshot {
   readonly light: boolean;
   /** Model override of the session, if it applied to the thread. */
   readonly override: string | null;
-  readonly hidden: readonly string[];
-  /** Kinds of the effects that hid the tools, one for each; absent if none is hidden. */
-  readonly hiders?: readonly string[];
+  /** Tools that effects took out of the turn: the kind of the effect by the name of the tool. */
+  readonly hidden: Readonly<Record<string, string>>;
   /** The newest message of the previous call. */
   readonly previous: string | null;
   readonly schema: Json | null;

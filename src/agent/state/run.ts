@@ -264,7 +264,7 @@ export type Notice =
 export const freshRun = {
   task: null,
   turn: 0,
-  turnOpen: false,
+  turnSince: null,
   repair: false,
   phase: { at: "ready" },
   deadline: null,
@@ -282,8 +282,7 @@ export const freshRun = {
   budget: noRunBudget,
   counters: freshCounters,
   outputSchema: null,
-  hidden: [],
-  hiders: [],
+  hidden: {},
   started: false,
   notes: [],
   overflows: 0,
@@ -305,8 +304,8 @@ export interface Run {
   readonly startedAt: number;
   /** Number of the turn, from 1; 0 before the first. */
   readonly turn: number;
-  readonly turnStartedAt: number;
-  readonly turnOpen: boolean;
+  /** Since when a turn is open; null if none is, as in a repair turn. */
+  readonly turnSince: number | null;
   /** Whether a repair turn follows, which is not counted. */
   readonly repair: boolean;
   readonly phase: Phase;
@@ -345,10 +344,8 @@ export interface Run {
   readonly budget: RunBudget;
   readonly counters: RunCounters;
   readonly outputSchema: Json | null;
-  /** Tools that effects took out of this turn. */
-  readonly hidden: readonly string[];
-  /** Kinds of the effects that hid the tools, one for each. */
-  readonly hiders: readonly string[];
+  /** Tools that effects took out of this turn: the kind of the effect by the name of the tool. */
+  readonly hidden: Readonly<Record<string, string>>;
   /** Whether the start hooks of its middleware were called. */
   readonly started: boolean;
   /** Notes of effects that wait for the results of the open calls. */

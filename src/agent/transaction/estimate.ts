@@ -23,7 +23,7 @@ export const remainingContextTokens = (
   { lastUsage, removed, lastHidden }: Thread,
   { hidden }: Pick<Run, "hidden">,
 ): number => {
-  const fresh = hidden.filter((name) => !lastHidden.includes(name));
+  const fresh = Object.keys(hidden).filter((name) => !lastHidden.includes(name));
   return contextTokens(lastUsage) - removed - toolTokens(agent, fresh);
 };
 
@@ -34,7 +34,7 @@ export const requestTokens = (
   { light, hidden, plan }: Pick<Run, "light" | "hidden" | "plan">,
 ): number => {
   const plain = agent.system({ depth, light }).tokens + tokens;
-  if (!isPlanning(plan)) return plain - toolTokens(agent, hidden);
+  if (!isPlanning(plan)) return plain - toolTokens(agent, Object.keys(hidden));
   const left = declaresTools(chat) ? [] : agent.specs.map(({ name }) => name);
   return plain + planInstruction.tokens - toolTokens(agent, left);
 };
@@ -47,7 +47,7 @@ export const requestSizes = (
 ): { readonly messages: number; readonly tools: number } => {
   const { length } = chat;
   if (!isPlanning(plan))
-    return { messages: length, tools: specs.filter(({ name }) => !hidden.includes(name)).length };
+    return { messages: length, tools: specs.filter(({ name }) => !Object.hasOwn(hidden, name)).length };
   return { messages: length + 1, tools: declaresTools(chat) ? specs.length : 0 };
 };
 

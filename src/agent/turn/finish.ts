@@ -187,7 +187,7 @@ const planCall = (
 ): CallPlan => {
   const plan = agent.judge(call, grants, place);
   const named = agent.tools.get(call.name)?.tool.aliasOf ?? call.name;
-  if (run?.hidden.includes(named) !== true || plan.refusal !== undefined) return plan;
+  if (run === null || !Object.hasOwn(run.hidden, named) || plan.refusal !== undefined) return plan;
   const text = `not_permitted: ${call.name} is not available in this turn`;
   return { ...plan, verdict: "deny", by: "effect", refusal: { status: "denied", text } };
 };

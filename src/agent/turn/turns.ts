@@ -33,8 +33,7 @@ import { beginAnswer } from "../context/answer.ts";
 const openTurn = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   run.turn += 1;
-  run.turnOpen = true;
-  run.turnStartedAt = draft.context.now;
+  run.turnSince = draft.context.now;
   run.reply = null;
   emit(draft, threadId, "turn_start", {});
 };
@@ -66,8 +65,7 @@ export const startThinking = (draft: Draft, threadId: string): void => {
     appendWrapUpNote(draft, threadId);
     openTurn(draft, threadId);
   }
-  run.hidden = [];
-  run.hiders = [];
+  run.hidden = {};
   run.overflows = 0;
   run.compacted = false;
   run.turnWork = { ...noTurnWork, edited: run.turnWork.edited };
@@ -157,14 +155,14 @@ export const startRepair = (draft: Draft, threadId: string): void => {
 export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): void => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
-  if (!run.turnOpen) {
+  if (run.turnSince === null) {
     if (run.repair) run.phase = { at: "ready" };
     // A repair whose reply was cut goes on in another repair turn.
     run.repair = run.repair && isRepairing(run);
     if (run.repair) run.counters.repairs += 1;
     return;
   }
-  const duration = Math.max(0, draft.context.now - run.turnStartedAt);
+  const duration = Math.max(0, draft.context.now - run.turnSince);
   const calls = callsOfRun(run);
   if (run.reply !== null && !brokenOff) {
     emit(draft, threadId, "turn_metrics", {
@@ -182,7 +180,7 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
   emit(draft, threadId, "turn_end", { calls: calls.length });
   // An empty reply says nothing of the run's progress.
   if (run.counters.empty === 0) run.counters.idleTurns = hasProgress(run) ? 0 : run.counters.idleTurns + 1;
-  run.turnOpen = false;
+  run.turnSince = null;
   run.repair = false;
   run.phase = { at: "ready" };
   run.counters.longestTurnMs = Math.max(run.counters.longestTurnMs, duration);

@@ -1,5 +1,5 @@
 import { isBlockPinned } from "../../chat/blocks.ts";
-import { shownTokens } from "../../chat/message.ts";
+import { shownTokens, sumShownTokens } from "../../chat/message.ts";
 import type { Message, Part } from "../../chat/message.ts";
 import { shownParts } from "../../chat/render.ts";
 import { textOf } from "../../chat/text.ts";
@@ -42,7 +42,7 @@ export const summaryTokens = (tokens: (text: string) => number, text: string): n
 /** Returns the shadow of the unchanged view. */
 export const shadowOf = (context: Pick<EffectContext, "view" | "tokens">, size: number): Shadow => ({
   context,
-  base: size - context.view.reduce((sum, message) => sum + shownTokens(message), 0),
+  base: size - sumShownTokens(context.view),
   shortened: new Map(),
   retired: null,
   size,

@@ -6,7 +6,7 @@ import { assign, emit, runOf, takeEditNumber, threadOf } from "../../agent/trans
 import { blockEnd, blockStart } from "../../chat/blocks.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Message } from "../../chat/message.ts";
-import { shownTokens } from "../../chat/message.ts";
+import { sumShownTokens } from "../../chat/message.ts";
 import { acceptedAnswer, requireRunAdmission, wellFormedText } from "../command.ts";
 import { defineWrite } from "../define-operation.ts";
 import { refuseField } from "../problems.ts";
@@ -75,11 +75,9 @@ export const pinOperation = defineWrite({
     const after = whole.map((each, index): Message =>
       from + index === at ? { ...each, marks: pinned ? [...marks, "pinned"] : marks } : each,
     );
-    const sizeOf = (block: readonly Message[]): number =>
-      block.reduce((sum, each) => sum + shownTokens(each), 0);
     assign(threadOf(draft, id), {
       chat: thread.chat.toSpliced(from, before.length, ...after),
-      tokens: thread.tokens + sizeOf(after) - sizeOf(before),
+      tokens: thread.tokens + sumShownTokens(after) - sumShownTokens(before),
     });
     draft.state.updatedAt = draft.context.now;
     emit(draft, id, "session_updated", { message: messageId, pinned });
