@@ -21,3 +21,9 @@ export const textResult = (
   status,
   content: [{ type: "text", text: text === "" ? "(no output)" : text }],
 });
+
+/** Makes the result of a call without an outcome of its own. */
+export const syntheticResult = (
+  call: Pick<ToolCallPart, "id" | "name">,
+  how: keyof typeof syntheticResults,
+): ToolResultPart => textResult(call, how === "cancelledRunning" ? "cancelled" : how, syntheticResults[how]);

@@ -1,6 +1,6 @@
 import type { Message, Part, ToolCallPart, ToolResultPart } from "./message.ts";
 import { renderMessage } from "./render.ts";
-import { syntheticResults, textResult } from "./results.ts";
+import { syntheticResult } from "./results.ts";
 import { makeSendable } from "./sendable.ts";
 import type { Defect } from "./sendable.ts";
 import { hasContent } from "./text.ts";
@@ -161,7 +161,7 @@ const createSynthetic = (
 const createUnknownResult = (near: Message, call: ToolCallPart): Message =>
   createSynthetic(near, call.id, {
     role: "tool",
-    parts: [textResult(call, "unknown", syntheticResults.unknown)],
+    parts: [syntheticResult(call, "unknown")],
   });
 
 const createContinueNote = (near: Message): Message =>

@@ -1,3 +1,4 @@
+import { errorMessageOf } from "../tools/errors.ts";
 import { estimateCost } from "../agent/budgets/estimate-cost.ts";
 import { loseModelCall } from "../agent/calls/model-call.ts";
 import { originOf } from "../agent/context/request.ts";
@@ -209,8 +210,7 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
     .then((result) => checkEffectResult(result, bound.custom))
     .then(
       (result) => end.resolve({ kind: "result", result }),
-      (error: unknown) =>
-        end.resolve({ kind: "failed", error: error instanceof Error ? error.message : String(error) }),
+      (error: unknown) => end.resolve({ kind: "failed", error: errorMessageOf(error) }),
     );
   const ended = await end.promise;
   watch.end();

@@ -50,5 +50,14 @@ export const toolError = (code: ToolErrorCode, sentence: string): ToolOutput => 
 export const errorMessageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
 
+/** Runs code that a team may have written; the message of what it throws is its own failure and nobody else's. */
+export const catchThrown = <T>(run: () => T): { readonly given: T } | { readonly thrown: string } => {
+  try {
+    return { given: run() };
+  } catch (error) {
+    return { thrown: errorMessageOf(error) };
+  }
+};
+
 /** Returns the error result for a value that a tool threw. */
 export const toToolError = (error: unknown): ToolOutput => toolError("failed", errorMessageOf(error));

@@ -1,3 +1,4 @@
+import { catchThrown } from "../../tools/errors.ts";
 import type { Json, ToolResultPart } from "../../chat/message.ts";
 import { recordCall } from "../context/history.ts";
 import { checkAfterGuardResult, normalizeState } from "../definition/checks.ts";
@@ -20,12 +21,12 @@ const runAfterGuard = (
   const { guard, params } = bound;
   const state: Json = guardState(threadOf(draft, threadId), bound);
   const context = { params, state, now: draft.context.now };
-  try {
-    return checkAfterGuardResult(guard.after?.(record, recordsForGuard(bound, window), context));
-  } catch (error) {
-    failRunByGuard(draft, threadId, bound, error instanceof Error ? error.message : String(error));
-    return {};
-  }
+  const judged = catchThrown(() =>
+    checkAfterGuardResult(guard.after?.(record, recordsForGuard(bound, window), context)),
+  );
+  if ("given" in judged) return judged.given;
+  failRunByGuard(draft, threadId, bound, judged.thrown);
+  return {};
 };
 
 const appendGuardNotes = (result: ToolResultPart, notes: readonly string[]): ToolResultPart => {

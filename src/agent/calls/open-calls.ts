@@ -1,5 +1,5 @@
 import type { ToolResultPart } from "../../chat/message.ts";
-import { syntheticResults, textResult } from "../../chat/results.ts";
+import { syntheticResult } from "../../chat/results.ts";
 import { cancelAsk } from "../asks/asks.ts";
 import type { Ask } from "../state/ask.ts";
 import type { Call } from "../state/call.ts";
@@ -62,9 +62,9 @@ const hasActed = (draft: Draft, call: Call): boolean => {
  */
 const endResultOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolResultPart => {
   const isGiven = how === "cancelled" && askKindOf(draft, call) === "client_tool";
-  if (!isGiven && !hasActed(draft, call)) return textResult(call.call, how, syntheticResults[how]);
-  if (how === "skipped") return textResult(call.call, "unknown", syntheticResults.unknown);
-  return textResult(call.call, "cancelled", syntheticResults.cancelledRunning);
+  if (!isGiven && !hasActed(draft, call)) return syntheticResult(call.call, how);
+  if (how === "skipped") return syntheticResult(call.call, "unknown");
+  return syntheticResult(call.call, "cancelledRunning");
 };
 
 /** Ends the open calls of a thread: unstarted ones are cancelled or skipped, others may have taken effect. */

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import type { Json } from "../../chat/message.ts";
-import { errorMessageOf } from "../../tools/errors.ts";
+import { catchThrown } from "../../tools/errors.ts";
 import type { EndReason } from "../state/events.ts";
 import type { CallRecord } from "../state/records.ts";
 import type { MiddlewareRun, RunOutcome } from "./middleware.ts";
@@ -158,19 +158,10 @@ export interface Guardrail {
   readonly text: string | null;
 }
 
-/** Applies a guardrail; an error that it throws is its own failure. */
-export const applyGuardrail = <T>(check: () => T): { readonly given: T } | { readonly thrown: string } => {
-  try {
-    return { given: check() };
-  } catch (error) {
-    return { thrown: errorMessageOf(error) };
-  }
-};
-
 /** Removes from the words of a failed run what the guardrails forbid to reveal. */
 export const removeLeaks = (guardrails: readonly Guardrail[], words: string): string =>
   guardrails.reduceRight((text, { leak, text: instead }) => {
     if (text === "") return text;
-    const judged = applyGuardrail(() => leak(text));
+    const judged = catchThrown(() => leak(text));
     return "thrown" in judged || judged.given !== null ? (instead ?? "") : text;
   }, words);

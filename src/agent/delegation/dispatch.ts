@@ -1,6 +1,6 @@
 import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
-import { syntheticResults, textResult } from "../../chat/results.ts";
+import { syntheticResult } from "../../chat/results.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import { hashName } from "../../sandbox/id.ts";
 import { errorText } from "../../tools/errors.ts";
@@ -235,7 +235,7 @@ const answerGraphCall = (
   const result =
     run?.cancel === null
       ? createCallResult(draft, thread, call, isError ? "error" : "ok", text)
-      : textResult(call.call, "cancelled", syntheticResults.cancelledRunning);
+      : syntheticResult(call.call, "cancelledRunning");
   endCall(draft, thread, id, {
     result,
     durationMs: elapsedOf(draft, call),

@@ -1,5 +1,5 @@
 import { parseArguments } from "../../tools/arguments.ts";
-import { errorMessageOf } from "../../tools/errors.ts";
+import { catchThrown } from "../../tools/errors.ts";
 import type { WorkReport, SessionRequest } from "../../tools/session-request.ts";
 import { answerCall, refuseCall } from "../calls/finish.ts";
 import type { AgentCard } from "../definition/delegation.ts";
@@ -89,18 +89,6 @@ const carryOutRequest = (draft: Draft, threadId: string, call: Call, request: Se
   }
 };
 
-/** Reads what a call asks, or says why its tool cannot ask that. */
-const readRequest = (
-  request: (args: unknown) => SessionRequest,
-  args: unknown,
-): SessionRequest | { readonly thrown: string } => {
-  try {
-    return request(args);
-  } catch (error) {
-    return { thrown: errorMessageOf(error) };
-  }
-};
-
 /** Does what a call asks: the call is answered, or parked on what it began. */
 export const performRequest = (draft: Draft, threadId: string, call: Call): void => {
   const bound = agentOf(draft, threadId).tools.get(call.call.name);
@@ -111,7 +99,7 @@ export const performRequest = (draft: Draft, threadId: string, call: Call): void
   }
   const parsed = parseArguments(bound.tool, argsOf(call));
   if (!parsed.ok) return answerCall(draft, threadId, call, parsed.error.content, false);
-  const asked = readRequest(request, parsed.args);
+  const asked = catchThrown(() => request(parsed.args));
   if ("thrown" in asked) refuseCall(draft, threadId, call, "failed", asked.thrown);
-  else carryOutRequest(draft, threadId, call, asked);
+  else carryOutRequest(draft, threadId, call, asked.given);
 };

@@ -1,5 +1,5 @@
 import type { Json, ResultStatus } from "../../chat/message.ts";
-import { syntheticResults, textResult } from "../../chat/results.ts";
+import { syntheticResult } from "../../chat/results.ts";
 import { endCall, recordEdit, parkCall, createCallResult, elapsedOf, findCall } from "../calls/finish.ts";
 import { comparableText } from "../context/history.ts";
 import { childAnswerText, childName, fitItems, childItemOf } from "../context/reports.ts";
@@ -95,7 +95,7 @@ export const answerWait = (draft: Draft, threadId: string, callId: string): void
   const slots = children.slots.map((slot) => waitSlotOf(draft, slot));
   const durationMs = elapsedOf(draft, call);
   if (run.cancel !== null) {
-    const result = textResult(call.call, "cancelled", syntheticResults.cancelledRunning);
+    const result = syntheticResult(call.call, "cancelledRunning");
     endCall(draft, threadId, callId, { result, durationMs, cached: false, ...detailsOf(slots) });
     return;
   }

@@ -1,3 +1,4 @@
+import { catchThrown } from "../../tools/errors.ts";
 import type { Json } from "../../chat/message.ts";
 import { estimateText } from "../../chat/tokens.ts";
 import { markCompaction } from "../calls/after-guards.ts";
@@ -233,10 +234,6 @@ const hideTools = (draft: Draft, threadId: string, kind: string, hide: readonly 
   return agentOf(draft, threadId).specs.filter(({ name }) => fresh.has(name)).length;
 };
 
-type EffectOutcome =
-  | { readonly ok: true; readonly result: EffectResult<Json> | null }
-  | { readonly ok: false; readonly error: string };
-
 const isPromise = (value: unknown): value is Promise<unknown> =>
   typeof value === "object" && value !== null && "then" in value;
 
@@ -245,16 +242,13 @@ const tryEffect = (
   context: EffectContext,
   { effect, params, custom }: BoundEffect,
   state: Json,
-): EffectOutcome => {
-  try {
+): ReturnType<typeof catchThrown<EffectResult<Json> | null>> =>
+  catchThrown(() => {
     const result = effect.run(context, params, state);
-    if (!isPromise(result)) return { ok: true, result: checkEffectResult(result, custom) };
+    if (!isPromise(result)) return checkEffectResult(result, custom);
     result.catch(() => {});
-    return { ok: true, result: null };
-  } catch (error) {
-    return { ok: false, error: error instanceof Error ? error.message : String(error) };
-  }
-};
+    return null;
+  });
 
 const isEmpty = (result: EffectResult<Json>): boolean => Object.keys(result).length === 0;
 
@@ -276,13 +270,14 @@ const runEffectPhase = (
     snapshot = effectViewFor(draft, threadId, phase, bound.target, snapshot);
     const { context } = snapshot;
     const outcome = tryEffect(context, bound, effectState(threadOf(draft, threadId), bound));
-    if (!outcome.ok) {
-      if (failEffect(draft, threadId, bound, outcome.error)) return "ended";
+    if ("thrown" in outcome) {
+      if (failEffect(draft, threadId, bound, outcome.thrown)) return "ended";
       continue;
     }
-    if (outcome.result === null) return { pending: at };
-    if (isEmpty(outcome.result)) continue;
-    applyEffectResult(draft, threadId, bound, context, outcome.result);
+    const { given } = outcome;
+    if (given === null) return { pending: at };
+    if (isEmpty(given)) continue;
+    applyEffectResult(draft, threadId, bound, context, given);
     snapshot = null;
   }
   return runOf(draft, threadId).stop === null ? "done" : "ended";

@@ -1,8 +1,9 @@
+import { catchThrown } from "../../tools/errors.ts";
 import type { WorkReport } from "../../tools/session-request.ts";
 import { answerOf, isUnanswered, answerText } from "../context/answer.ts";
 import { removeMessages } from "../context/edits.ts";
 import { formatCompletion } from "../context/reports.ts";
-import { applyGuardrail, removeLeaks } from "../definition/guard.ts";
+import { removeLeaks } from "../definition/guard.ts";
 import { middlewareRunOf } from "./middleware.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
@@ -146,7 +147,7 @@ const checkAnswer = (
     const { turn, counters } = runOf(draft, threadId);
     const retries = counters.rejected[place] ?? 0;
     const outcome = { text: answer.text, reason, turns: turn, retries };
-    const judged = applyGuardrail(() => guardrail.judge(outcome, middlewareRunOf(draft, threadId)));
+    const judged = catchThrown(() => guardrail.judge(outcome, middlewareRunOf(draft, threadId)));
     if ("thrown" in judged) {
       answer.replace(guardrail.text, true);
       return { do: "fail", reason: "effect_failed", error: `${guardrail.kind}: ${judged.thrown}` };

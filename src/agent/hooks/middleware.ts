@@ -1,5 +1,5 @@
 import { textOf } from "../../chat/text.ts";
-import { errorMessageOf } from "../../tools/errors.ts";
+import { catchThrown } from "../../tools/errors.ts";
 import type { MiddlewareRun, StartHook, StartResult } from "../definition/middleware.ts";
 import { findTaskMessage } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
@@ -22,11 +22,8 @@ export const middlewareRunOf = (draft: Draft, threadId: string): MiddlewareRun =
 };
 
 const callStart = ({ start }: StartHook, run: MiddlewareRun): StartResult => {
-  try {
-    return start(run);
-  } catch (error) {
-    return { fail: errorMessageOf(error) };
-  }
+  const started = catchThrown(() => start(run));
+  return "thrown" in started ? { fail: started.thrown } : started.given;
 };
 
 /**

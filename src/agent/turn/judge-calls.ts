@@ -1,3 +1,4 @@
+import { catchThrown } from "../../tools/errors.ts";
 import { parseJson } from "../../chat/json.ts";
 import { textResult } from "../../chat/results.ts";
 import {
@@ -76,14 +77,14 @@ const verdictOf = (
 ): GuardVerdict | null => {
   const { guard, params } = bound;
   const state = guardState(threadOf(draft, threadId), bound);
-  let verdict: GuardVerdict;
-  try {
-    verdict = checkVerdict(guard.before(call, recordsForGuard(bound, window), { ...facts, params, state }));
-  } catch (error) {
-    failRunByGuard(draft, threadId, bound, error instanceof Error ? error.message : String(error));
+  const judged = catchThrown(() =>
+    checkVerdict(guard.before(call, recordsForGuard(bound, window), { ...facts, params, state })),
+  );
+  if ("thrown" in judged) {
+    failRunByGuard(draft, threadId, bound, judged.thrown);
     return null;
   }
-  return putGuardState(draft, threadId, bound, verdict.state) ? verdict : null;
+  return putGuardState(draft, threadId, bound, judged.given.state) ? judged.given : null;
 };
 
 /**

@@ -1,6 +1,6 @@
 import { pauseAfter } from "../state/wait.ts";
 import { ownEntry } from "../../chat/json.ts";
-import { syntheticResults, textResult } from "../../chat/results.ts";
+import { syntheticResult } from "../../chat/results.ts";
 import { endCallAtOnce } from "../calls/finish.ts";
 import { loseModelCall, pauseStep } from "../calls/model-call.ts";
 import { interruptRule } from "../state/call.ts";
@@ -30,7 +30,7 @@ const recoverCalls = (draft: Draft, threadId: string): void => {
         plan: { ...call.plan, verdict: "ask", by: interruptRule },
       });
     } else {
-      endCallAtOnce(draft, threadId, textResult(call.call, "unknown", syntheticResults.unknown));
+      endCallAtOnce(draft, threadId, syntheticResult(call.call, "unknown"));
       if (rule === "fail")
         runOf(draft, threadId).stop = { reason: "internal", error: `${call.call.name} was interrupted` };
     }

@@ -19,7 +19,7 @@ import { repeatAgentMessages } from "../inputs/announce.ts";
 import { joinSteeringInputs } from "../inputs/inputs.ts";
 import { isPlanning } from "../state/plan.ts";
 import { toUsd } from "../state/records.ts";
-import { callsOfRun, hasProgress, noTurnWork } from "../state/run.ts";
+import { callsOfRun, freshRun, hasProgress, noTurnWork } from "../state/run.ts";
 import { isRepairing } from "../state/verification.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendResult, emit, runOf, threadOf } from "../transaction/draft.ts";
@@ -65,7 +65,7 @@ export const startThinking = (draft: Draft, threadId: string): void => {
     appendWrapUpNote(draft, threadId);
     openTurn(draft, threadId);
   }
-  run.hidden = {};
+  run.hidden = freshRun.hidden;
   run.overflows = 0;
   run.compacted = false;
   run.turnWork = { ...noTurnWork, edited: run.turnWork.edited };
