@@ -126,7 +126,7 @@ const storeServerReport = (draft: Draft, threadId: string, { call }: Call, { ser
 };
 
 const parkToolCall = (draft: Draft, threadId: string, call: Call, park: Parked["parked"]): void => {
-  if (park.on === "ask") parkCallOnAsk(draft, threadId, call, "question", { question: park.question });
+  if (park.on === "ask") parkCallOnAsk(draft, threadId, call, { question: park.question });
   else if (park.on === "answer") parkCallOnAnswer(draft, threadId, call, park.subject, park.memo);
   else if (park.on === "thread") startChildren(draft, threadId, call, park);
   else if (park.on === "verdict") changeCall(draft, threadId, call, park);

@@ -1,12 +1,11 @@
-import type { Ask } from "../state/ask.ts";
+import { askKinds } from "../state/ask.ts";
+import type { Ask, AskSubject } from "../state/ask.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, headAfter, threadOf } from "../transaction/draft.ts";
 
-export type AskSubject = Pick<Ask, "question" | "approval" | "client_tool" | "authorization">;
-
 /** Names the called agent that asks, for the person who answers. */
-export const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
+const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
   child === null ? {} : { agent, label: child.label };
 
 /** Returns the call that an ask belongs to; an ask of a run has none. */
@@ -14,23 +13,30 @@ export const askScopeOf = ({ call }: Ask): { readonly call?: string } => (call =
 
 export const mostOpenAsks = 50;
 
-/** Opens an ask, which expires after `timeoutMs`. */
+const kindOf = (subject: AskSubject): Ask["kind"] => askKinds.find((kind) => kind in subject) ?? "question";
+
+/** Opens an ask for a call, or ("") for its run; it expires after `timeoutMs`. */
 export const openAsk = (
   draft: Draft,
   threadId: string,
+  call: string,
   timeoutMs: number,
-  about: Omit<Ask, "id" | "thread" | "run" | "status" | "opened_at" | "seq" | "expires_at">,
+  subject: AskSubject,
 ): Ask => {
   const { now, random } = draft.context;
+  const thread = threadOf(draft, threadId);
   const ask: Ask = {
     id: `ask_${random()}`,
+    kind: kindOf(subject),
     thread: threadId,
-    run: threadOf(draft, threadId).run?.id ?? "",
+    ...askerOf(thread),
+    run: thread.run?.id ?? "",
+    call,
     status: "open",
     opened_at: now,
     seq: headAfter(draft) + 1,
     expires_at: now + timeoutMs,
-    ...about,
+    ...subject,
   };
   draft.state.asks = { ...draft.state.asks, [ask.id]: ask };
   emit(draft, threadId, "ask_user", { ask }, askScopeOf(ask));

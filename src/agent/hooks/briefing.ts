@@ -159,7 +159,7 @@ const askForLogin = (draft: Draft, threadId: string, server: string, url: string
   const { timeoutMs } = agentOf(draft, threadId).asks;
   const key = `login ${server} ${loginKeysOf(draft, threadId, server).length}`;
   const authorization = { server, url, login: true } as const;
-  pauseForAnswer(draft, threadId, { key, fallback: "", timeoutMs }, "authorization", { authorization });
+  pauseForAnswer(draft, threadId, { key, fallback: "", timeoutMs }, { authorization });
   reportLogin(draft, threadId, server);
 };
 

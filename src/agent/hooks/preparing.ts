@@ -1,9 +1,8 @@
 import type { Json, Message } from "../../chat/message.ts";
-import type { AskSubject } from "../asks/asks.ts";
-import { askerOf, cancelAsk, openAsk } from "../asks/asks.ts";
+import { cancelAsk, openAsk } from "../asks/asks.ts";
 import { pauseStep } from "../calls/model-call.ts";
 import type { BoundEffect, EffectResult } from "../definition/effect.ts";
-import type { Ask } from "../state/ask.ts";
+import type { AskSubject } from "../state/ask.ts";
 import type { EffectMemo, ForceReason, PreparedWork, PreparingPhase } from "../state/phase.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
@@ -102,11 +101,9 @@ export const pauseForAnswer = (
     fallback,
     timeoutMs,
   }: { readonly key: string; readonly fallback: string; readonly timeoutMs: number },
-  kind: Ask["kind"],
   subject: AskSubject,
 ): void => {
-  const about = { kind, ...askerOf(threadOf(draft, threadId)), call: "", ...subject };
-  const { id: ask } = openAsk(draft, threadId, timeoutMs, about);
+  const { id: ask } = openAsk(draft, threadId, "", timeoutMs, subject);
   keepMemo(draft, threadId, key, fallback);
   pauseStep(draft, threadId, { on: "ask", ask, key, until: null });
 };

@@ -5,7 +5,9 @@ import type { Approval } from "./call.ts";
 
 export type CallOutcome = "ok" | "error" | "denied" | "cancelled" | "skipped" | "unknown";
 
-type AskKind = "question" | "approval" | "client_tool" | "authorization" | "budget";
+export const askKinds = ["question", "approval", "client_tool", "authorization", "budget"] as const;
+
+type AskKind = (typeof askKinds)[number];
 
 export type AskDecision = "approve" | "deny" | "edit" | "answer" | "result" | "cancel";
 
@@ -38,6 +40,9 @@ export interface Ask {
     readonly body?: Json;
   };
 }
+
+/** What an ask is about: the field that its kind names. */
+export type AskSubject = { readonly [K in AskKind]: Required<Pick<Ask, K>> }[AskKind];
 
 export interface WaitReason {
   readonly kind: "ask" | "thread" | "exec" | "task" | "time" | "retry" | "budget" | "config";

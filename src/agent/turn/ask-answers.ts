@@ -1,7 +1,6 @@
 import type { Json, ResultStatus } from "../../chat/message.ts";
 import { syntheticResults } from "../../chat/results.ts";
-import type { AskSubject } from "../asks/asks.ts";
-import { openAsk, askerOf, closeAsk, mostOpenAsks, askScopeOf } from "../asks/asks.ts";
+import { openAsk, closeAsk, mostOpenAsks, askScopeOf } from "../asks/asks.ts";
 import { changeRunBudget, raiseLimit, stopRun } from "../budgets/spend.ts";
 import { endCall, parkCall, refuseCall, createCallResult, findCall } from "../calls/finish.ts";
 import { grantsOf, placeOf } from "../calls/grants.ts";
@@ -11,7 +10,7 @@ import type { PlanDecision } from "../hooks/plan.ts";
 import { settlePlan } from "../hooks/plan.ts";
 import { keepMemo, pauseForAnswer, preparingPhaseOf } from "../hooks/preparing.ts";
 import { reportLogin } from "../hooks/servers.ts";
-import type { Ask, AskDecision } from "../state/ask.ts";
+import type { Ask, AskDecision, AskSubject } from "../state/ask.ts";
 import type { ReachedLimit } from "../state/budget.ts";
 import { limitKindOf } from "../state/budget.ts";
 import type { Call, CallPlan } from "../state/call.ts";
@@ -30,17 +29,10 @@ const refuseTooManyAsks = (draft: Draft, threadId: string, call: Call): void => 
 };
 
 /** Parks a call on an ask; without an interactive person its default applies at once. */
-export const parkCallOnAsk = (
-  draft: Draft,
-  threadId: string,
-  call: Call,
-  kind: Ask["kind"],
-  subject: AskSubject,
-): void => {
+export const parkCallOnAsk = (draft: Draft, threadId: string, call: Call, subject: AskSubject): void => {
   if (Object.keys(draft.state.asks).length >= mostOpenAsks) return refuseTooManyAsks(draft, threadId, call);
-  const asker = askerOf(threadOf(draft, threadId));
-  const about = { kind, ...asker, call: call.call.id, ...subject };
-  const ask = openAsk(draft, threadId, timeoutOf(draft, threadId, call, kind), about);
+  const timeoutMs = timeoutOf(draft, threadId, call, subject);
+  const ask = openAsk(draft, threadId, call.call.id, timeoutMs, subject);
   parkCall(draft, threadId, call, { on: "ask", ask: ask.id, until: null });
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
@@ -54,14 +46,9 @@ export const parkCallOnAnswer = (
   memo: Json,
 ): void => {
   assign(callOf(draft, threadId, call.call.id), { memo, resumes: true });
-  if (subject.authorization?.login === true) reportLogin(draft, threadId, subject.authorization.server);
-  parkCallOnAsk(
-    draft,
-    threadId,
-    call,
-    subject.question === undefined ? "authorization" : "question",
-    subject,
-  );
+  if ("authorization" in subject && subject.authorization.login === true)
+    reportLogin(draft, threadId, subject.authorization.server);
+  parkCallOnAsk(draft, threadId, call, subject);
 };
 
 /**
@@ -76,10 +63,10 @@ const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolea
   return true;
 };
 
-const timeoutOf = (draft: Draft, threadId: string, call: Call, kind: Ask["kind"]): number => {
+const timeoutOf = (draft: Draft, threadId: string, call: Call, subject: AskSubject): number => {
   const { approvalTimeout, asks } = agentOf(draft, threadId);
-  if (kind === "approval") return approvalTimeout(call.plan.by).timeoutMs;
-  return kind === "question" ? asks.questionTimeoutMs : asks.timeoutMs;
+  if ("approval" in subject) return approvalTimeout(call.plan.by).timeoutMs;
+  return "question" in subject ? asks.questionTimeoutMs : asks.timeoutMs;
 };
 
 /** Puts an effect's question to a person and lets the effect wait. */
@@ -91,7 +78,7 @@ export const askForEffect = (
   timeoutMs: number,
 ): void => {
   const question = { text, options, multi_select: false, strict: true };
-  pauseForAnswer(draft, threadId, { key, fallback, timeoutMs }, "question", { question });
+  pauseForAnswer(draft, threadId, { key, fallback, timeoutMs }, { question });
 };
 
 /** Gives an effect's question its answer, or its default: the effect goes on. */

@@ -51,7 +51,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
   }
   if (plan.verdict === "ask" && !call.approved) {
     const { by: rule, reason, remember } = plan;
-    parkCallOnAsk(draft, threadId, call, "approval", {
+    parkCallOnAsk(draft, threadId, call, {
       approval: {
         tool: call.call.name,
         input: callInputOf(call),
@@ -67,7 +67,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
   const { now, epoch } = draft.context;
   callOf(draft, threadId, id).startedAt = now;
   if (plan.client === true) {
-    parkCallOnAsk(draft, threadId, call, "client_tool", {
+    parkCallOnAsk(draft, threadId, call, {
       client_tool: { tool: call.call.name, input: callInputOf(call) },
     });
     return;

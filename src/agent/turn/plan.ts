@@ -1,7 +1,7 @@
 import type { Part } from "../../chat/message.ts";
 import { hasContent, textOf } from "../../chat/text.ts";
 import type { Completion } from "../../model/completer.ts";
-import { askerOf, openAsk } from "../asks/asks.ts";
+import { openAsk } from "../asks/asks.ts";
 import { changePlan } from "../hooks/plan.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
@@ -45,8 +45,7 @@ const isApprovedByPerson = (draft: Draft, threadId: string): boolean =>
 const askForApproval = (draft: Draft, threadId: string, plan: string): void => {
   const { timeoutMs } = agentOf(draft, threadId).approvalTimeout(planRule);
   const approval = { tool: "plan", input: { plan }, rule: planRule };
-  const asker = askerOf(threadOf(draft, threadId));
-  const ask = openAsk(draft, threadId, timeoutMs, { kind: "approval", ...asker, call: "", approval });
+  const ask = openAsk(draft, threadId, "", timeoutMs, { approval });
   changePlan(draft, threadId, { stage: { at: "asked", ask: ask.id } });
   if (!draft.state.interactive) expireAsk(draft, ask);
 };

@@ -28,9 +28,7 @@ const askForRaise = (draft: Draft, { thread, scope, kind, limit, spent, least }:
   if (run === null || run.budget.ask !== null) return;
   const { timeoutMs } = agentOf(draft, thread).asks;
   const shown = (amount: number): number => toApiAmount(kind, amount);
-  const ask = openAsk(draft, thread, timeoutMs, {
-    kind: "budget",
-    call: "",
+  const ask = openAsk(draft, thread, "", timeoutMs, {
     budget: { scope, kind: limitNames[kind], limit: shown(limit), spent: shown(spent), least: shown(least) },
   });
   changeRunBudget(draft, thread, { ask: ask.id });

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { askKinds } from "../../../agent/state/ask.ts";
 import type { Ask } from "../../../agent/state/ask.ts";
 import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
 import type { Page } from "../../../session/paging.ts";
@@ -9,12 +10,10 @@ import type { DatabaseRow, RunQuery, Tables } from "../database.ts";
 
 /** Stores the open asks of a tenant's sessions. */
 
-const kinds = ["question", "approval", "client_tool", "authorization", "budget"] as const;
-
 /** Query of `GET /asks`, which lists open asks only: a session lists its others. */
 export const listAsksSchema = z.strictObject({
   status: z.literal("open").default("open").describe("Only open asks are listed."),
-  kind: z.enum(kinds).optional().describe("The kind of the asks."),
+  kind: z.enum(askKinds).optional().describe("The kind of the asks."),
   ...pageQueryFields,
 });
 
@@ -43,7 +42,7 @@ const toListedAsk = (row: DatabaseRow): ListedAsk => ({
 
 /** Returns the requested kinds that the caller may answer. */
 const listedKinds = ({ scopes }: Principal, kind: Ask["kind"] | undefined): readonly Ask["kind"][] => {
-  if (kind === undefined) return kinds.filter((each) => scopes.includes(answerScopeOf(each)));
+  if (kind === undefined) return askKinds.filter((each) => scopes.includes(answerScopeOf(each)));
   const scope = answerScopeOf(kind);
   return scopes.includes(scope) ? [kind] : refuseScope(scope);
 };
