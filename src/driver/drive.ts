@@ -12,7 +12,9 @@ import type { Session } from "../agent/state/session.ts";
 import { hasRun, hasWork } from "../agent/state/thread.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { closeBrowser, deliverOutbox, endCommand } from "./deliver.ts";
-import { runPreparation } from "./effect.ts";
+import { fetchBriefing } from "./briefing.ts";
+import { runPreparedEffect } from "./effect.ts";
+import { runVerification } from "./verification.ts";
 import { settleLostChange } from "./workspace-files.ts";
 import type { Host } from "./host.ts";
 import { runModelAttempt } from "./think.ts";
@@ -33,7 +35,8 @@ export interface Driver {
 
 /** Work that this isolate is doing according to the state. */
 type Intent =
-  | { readonly key: string; readonly kind: "think" | "prepare"; readonly thread: string }
+  | { readonly key: string; readonly kind: "think"; readonly thread: string }
+  | { readonly key: string; readonly kind: "prepare"; readonly thread: string; readonly work: PreparedWork }
   | { readonly key: string; readonly kind: "deliver" | "migrate" | "close_browser" }
   | { readonly key: string; readonly kind: "end_command"; readonly command: EndingCommand }
   | { readonly key: string; readonly kind: "settle_file"; readonly change: PendingFileChange }
@@ -87,7 +90,7 @@ const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
     if (run.phase.at === "preparing" && run.phase.wait === null && run.phase.epoch === epoch) {
       const { work, attempt, round } = run.phase;
       const key = `${id}:${attemptId(run, attempt)}:${nameWork(work)}.${round}`;
-      return [{ key, kind: "prepare", thread: id }];
+      return [{ key, kind: "prepare", thread: id, work }];
     }
     return callsOfRun(run)
       .filter((call) => call.status === "running" && call.epoch === epoch)
@@ -162,12 +165,17 @@ const createWorkRegistry = (): WorkRegistry => {
   };
 };
 
+const prepare = (context: WorkContext, threadId: string, { kind }: PreparedWork): Promise<void> => {
+  if (kind === "briefing") return fetchBriefing(context, threadId);
+  return kind === "verification" ? runVerification(context, threadId) : runPreparedEffect(context, threadId);
+};
+
 const startWork = (work: WorkContext, intent: Intent): Promise<void> => {
   switch (intent.kind) {
     case "think":
       return runModelAttempt(work, intent.thread);
     case "prepare":
-      return runPreparation(work, intent.thread);
+      return prepare(work, intent.thread, intent.work);
     case "deliver":
       return deliverOutbox(work);
     case "end_command":

@@ -25,9 +25,7 @@ import type { Json } from "../chat/message.ts";
 import { estimateText } from "../chat/tokens.ts";
 import type { ModelRequest } from "../model/completer.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
-import { fetchBriefing } from "./briefing.ts";
 import { makeModelCall } from "./model-call.ts";
-import { runVerification } from "./verification.ts";
 import type { WorkContext } from "./work.ts";
 import { createLock } from "./work.ts";
 
@@ -218,13 +216,10 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
 };
 
 /**
- * Carries out the effect, briefing or check that the state says is at work, and stores its result unless that
- * comes too late. A call that the effect did not await is aborted.
+ * Runs the effect that the state says is at work, and stores its result unless that comes too late. A call that
+ * the effect did not await is aborted.
  */
-export const runPreparation = async (context: WorkContext, threadId: string): Promise<void> => {
-  const phase = preparingPhaseOf(context.host.read().threads[threadId]?.run ?? null);
-  if (phase?.work.kind === "briefing") return fetchBriefing(context, threadId);
-  if (phase?.work.kind === "verification") return runVerification(context, threadId);
+export const runPreparedEffect = async (context: WorkContext, threadId: string): Promise<void> => {
   const work = findEffectWork(context, threadId);
   if (work === null) return;
   const end = await runEffect(context, work);
