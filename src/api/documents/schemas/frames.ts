@@ -113,11 +113,11 @@ const frames = {
     schema: z.strictObject({ type: z.literal("pong") }),
   },
   bye: {
-    says: "The connection is about to be closed with this code; go on after `resume_after`.",
+    says: "The connection is about to be closed with this code; go on after `resume_after`; it is missing before `hello`.",
     schema: z.strictObject({
       type: z.literal("bye"),
       code: z.int(),
-      resume_after: z.int(),
+      resume_after: z.exactOptional(z.int()),
       retry_ms: z.int(),
       hint: z.exactOptional(hint),
     }),
