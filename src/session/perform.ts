@@ -151,7 +151,10 @@ const performOperation = (context: OperationContext, call: SessionCall): Perform
 };
 
 /** Turns a problem into the answer of an operation; rethrows anything else. */
-export const problemReply = (error: unknown, { scopes }: Principal): SessionReply => {
+export const problemReply = (
+  error: unknown,
+  { scopes }: Pick<Principal, "scopes">,
+): Extract<SessionReply, { ok: false }> => {
   if (!(error instanceof ProblemError)) throw error;
   const { adminDetail, ...problem } = error.problem;
   const isAdmin = adminDetail !== undefined && scopes.includes("admin");

@@ -35,7 +35,10 @@ export const createActiveRuns = (tables: Tables): ActiveRuns => {
     const begun = tables.read("SELECT session, at FROM leases");
     const known = tables.read("SELECT id FROM sessions WHERE status <> 'idle'");
     return new Map<string, AdmittedRun>([
-      ...begun.map((row) => [String(row["session"]), { at: Number(row["at"]), hasReported: false, admission: null }] as const),
+      ...begun.map(
+        (row) =>
+          [String(row["session"]), { at: Number(row["at"]), hasReported: false, admission: null }] as const,
+      ),
       ...known.map((row) => [String(row["id"]), reportedRun] as const),
     ]);
   };
