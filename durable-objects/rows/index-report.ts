@@ -86,7 +86,6 @@ const lastEndOf = ({ threads }: Session): Pick<SessionSummary, "last_end"> => {
 /** Includes the lease as the tenant's object books it, once the session no longer spends from it. */
 const summaryOf = (
   session: Session,
-  engine: Engine,
   since: number | null,
   lease: Lease | null,
 ): SessionSummary => ({
@@ -104,7 +103,6 @@ const summaryOf = (
   usage: totalsView(session),
   ...lastEndOf(session),
   ledger: { since: since ?? session.head, rows: [] },
-  asks: openAsksOf(session, engine),
   ...(lease === null ? {} : { lease: { id: lease.id, used: lease.used } }),
 });
 
@@ -181,7 +179,8 @@ export const createIndexReport = (
     flush: async (session, rest = false) => {
       const early = rest && failures === 0;
       if (session === null || (due !== null && now() < due && !early)) return;
-      const summary = summaryOf(session, engine(), known, closedLeaseOf(session));
+      const lasting = summaryOf(session, known, closedLeaseOf(session));
+      const summary = { ...lasting, asks: openAsksOf(session, engine()) };
       const news = newsOf(session, summary);
       const isDue = news !== said || hasUsage(early);
       due = isDue ? null : usageDue;
@@ -189,7 +188,7 @@ export const createIndexReport = (
       if (isDue) await send(session, summary, news);
     },
     takeFinalSummary: (session, key) => {
-      const summary = summaryOf(session, engine(), known, session.funds.tenant.lease);
+      const summary = summaryOf(session, known, session.funds.tenant.lease);
       due = usageDue = said = known = null;
       return { ...summary, status: "deleted", removal: { key, at: now() } };
     },
