@@ -142,7 +142,7 @@ export const serverFrameSentences: ReadonlyMap<string, string> = new Map(
 );
 
 /** Meaning of each close code, and what the client should do. */
-export const closeCodeSentences: Readonly<Record<CloseCode | 1000 | 1006 | 1012, string>> = {
+export const closeCodeSentences: Readonly<Record<CloseCode | 1000 | 1006 | 1012 | 4426, string>> = {
   1000: "The client left.",
   1006: "The connection broke: connect again after the last event that was seen.",
   1012: "The server restarts, for a deploy: connect again at once.",
