@@ -84,11 +84,7 @@ const lastEndOf = ({ threads }: Session): Pick<SessionSummary, "last_end"> => {
 };
 
 /** Includes the lease as the tenant's object books it, once the session no longer spends from it. */
-const summaryOf = (
-  session: Session,
-  since: number | null,
-  lease: Lease | null,
-): SessionSummary => ({
+const summaryOf = (session: Session, since: number | null, lease: Lease | null): SessionSummary => ({
   id: session.id,
   ref: session.ref,
   agent: session.agent,
