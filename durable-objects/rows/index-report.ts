@@ -106,6 +106,11 @@ const summaryOf = (session: Session, since: number | null, lease: Lease | null):
 const closedLeaseOf = ({ funds: { tenant } }: Session): Lease | null =>
   tenant.lease?.closed === true ? tenant.lease : null;
 
+const reportOf = (session: Session, engine: Engine, since: number | null): SessionSummary => ({
+  ...summaryOf(session, since, closedLeaseOf(session)),
+  asks: openAsksOf(session, engine),
+});
+
 /** Returns what has to be reported soon if it changes; usage changes with each turn. */
 const newsOf = (session: Session, summary: SessionSummary): string => {
   const {
@@ -175,8 +180,7 @@ export const createIndexReport = (
     flush: async (session, rest = false) => {
       const early = rest && failures === 0;
       if (session === null || (due !== null && now() < due && !early)) return;
-      const lasting = summaryOf(session, known, closedLeaseOf(session));
-      const summary = { ...lasting, asks: openAsksOf(session, engine()) };
+      const summary = reportOf(session, engine(), known);
       const news = newsOf(session, summary);
       const isDue = news !== said || hasUsage(early);
       due = isDue ? null : usageDue;
