@@ -98,11 +98,11 @@ export class SessionLoader {
   }
 
   /** Drops what is in memory, since a commit or a step failed; the next alarm takes up the run. */
-  readonly handleFailure = (error: unknown): void => {
+  readonly handleFailure = (error: unknown, pauseMs = 1_000): void => {
     if (!(error instanceof ProblemError))
       logFailure(this.#parts.engines().deployed().logLine, "session_failed", error);
     this.#drop(false);
-    this.#parts.clock.reset(Date.now() + 1_000);
+    this.#parts.clock.reset(Date.now() + pauseMs);
   };
 
   /**

@@ -30,6 +30,7 @@ import type {
 } from "../src/session/rpc.ts";
 import { poisonRuns } from "../src/agent/run/runs.ts";
 import type { Session } from "../src/agent/state/session.ts";
+import { pauseAfter } from "../src/agent/state/wait.ts";
 import { getSessionObject, getTenantObject, teamObjectName } from "../src/engine/access/names.ts";
 import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { PlacedNamespace, TenantAddress } from "../src/sandbox/jurisdiction.ts";
@@ -59,6 +60,10 @@ interface Exports {
   readonly SessionObject: PlacedNamespace<ForkSourceRpc>;
   readonly ProviderGate: DurableObjectNamespace<ProviderGate>;
 }
+
+/** Milliseconds until a failed alarm comes again: more after each drive that died, since its failure may last. */
+const failedAlarmMs = 15_000;
+const longestAlarmMs = 300_000;
 
 /** Caller of whom nothing is known. */
 const nobody = { scopes: [] };
@@ -269,9 +274,19 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     this.#socketHandler.handleClose(socket);
   }
 
+  /** Does what is due. The platform gives up an alarm that failed six times, so that the next one is set here. */
   override async alarm(): Promise<void> {
     if (this.#session() === null && !hasTables(this.#sql)) return void (await this.#removal.finish());
-    const strikes = this.#crashCounter.begin(this.#loader.live() === null);
+    let strikes = 0;
+    try {
+      strikes = this.#crashCounter.begin(this.#loader.live() === null);
+      await this.#drive(strikes);
+    } catch (error) {
+      this.#loader.handleFailure(error, pauseAfter(strikes, failedAlarmMs, longestAlarmMs));
+    }
+  }
+
+  async #drive(strikes: number): Promise<void> {
     if (strikes > 1) await this.ctx.storage.sync();
     const live = await this.#loader.wake().catch(this.#crashCounter.ignoreRefusal);
     if (live?.isPastRetention() === true) this.#remove(null);
