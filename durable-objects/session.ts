@@ -52,7 +52,7 @@ import { hasTables } from "./rows/tables.ts";
 import { logFailure } from "./log.ts";
 import { SessionLoader } from "./session-loader.ts";
 import { createWatchers } from "./sockets/watchers.ts";
-import { inReplyTime } from "./waits.ts";
+import { requireReply } from "./waits.ts";
 
 interface Exports {
   readonly TeamObject: { getByName(name: string): TeamDirectory };
@@ -222,7 +222,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
         return { ok: false, problem: problem ?? { code: "not_found", detail: "no such session" } };
       const { id, grants, head: seq } = state;
       const asked = this.#tenant(principal).grants({ session: id, grants });
-      const update = await inReplyTime(asked).catch(refuseUnknownGrants);
+      const update = await requireReply(asked).catch(refuseUnknownGrants);
       const json = JSON.stringify(
         explainCall(state, live.agentFor, update, explainedCallSchema.parse(params), Date.now()),
       );

@@ -8,7 +8,7 @@ import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import type { LiveSessionParts } from "./live-session.ts";
-import { inReplyTime } from "./waits.ts";
+import { requireReply } from "./waits.ts";
 
 /** Creates what a session uses of its team's and its tenant's objects. */
 
@@ -29,10 +29,10 @@ const refuseUnkept = (): never =>
   });
 
 const readDefinition = (team: TeamDirectory, revision: string): Promise<string | null> =>
-  inReplyTime(team.definition(revision)).catch(refuseUnreadable);
+  requireReply(team.definition(revision)).catch(refuseUnreadable);
 
 const pinDefinition = (tenant: TenantDirectory, revision: string, definition: string): Promise<void> =>
-  inReplyTime(tenant.keepDefinition(revision, definition)).catch(refuseUnkept);
+  requireReply(tenant.keepDefinition(revision, definition)).catch(refuseUnkept);
 
 /** Returns the engine that runs a session: the deployed one, or that of its pinned revision, which is loaded once. */
 export const engineOf = async (
