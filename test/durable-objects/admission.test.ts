@@ -35,9 +35,19 @@ const idle = (id: string) =>
     ledger: { since: 0, rows: [] },
   });
 
+/** Waits until the tenant's object has heard that a session came to rest. */
+const isReported = async (id: string): Promise<void> => {
+  const listed = async (): Promise<readonly string[]> => {
+    const { body } = await api("GET", "/sessions?status=idle&limit=200");
+    return (body["data"] as unknown as { id: string }[]).map((each) => each.id);
+  };
+  await expect.poll(listed).toContain(id);
+};
+
 test("★ RE-3: a tenant with as many runs as it may have begins no other; a run that ends leaves its place", async () => {
   const session = await create("text", "Go");
   await session.quiet();
+  await isReported(session.id);
   const places = await filled();
   expect(places.length).toBeGreaterThan(0);
   const refused = await session.call("POST", "/messages", { body: { content: "Go" } });
