@@ -97,7 +97,11 @@ export const createCommitter = (
         const decided = draft.events.some(hasDecision);
         committing(draft.ledger.length, found.head, decided);
         const { sql } = storage;
-        const written = writeTransition(sql, before, next, draft, texts, place ?? findLogPlace(sql));
+        const written = writeTransition(
+          sql,
+          { before, after: next, draft, texts },
+          place ?? findLogPlace(sql),
+        );
         items.close(findEndedItems(draft.events));
         return written;
       });

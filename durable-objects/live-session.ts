@@ -28,7 +28,7 @@ import type { CommitStorage } from "./rows/safe-storage.ts";
 import { sandboxOf } from "./sandbox.ts";
 import type { OpenItems } from "./sockets/open-items.ts";
 import type { Watchers } from "./sockets/watchers.ts";
-import { createTransactionContexts } from "./transaction-context.ts";
+import { createTransactionContexts, teamRulesOf } from "./transaction-context.ts";
 
 /** Session in memory: the newest stored state, and the driver that works on it. */
 export interface LiveSession {
@@ -113,7 +113,7 @@ const tenantPartsOf = (
   interactive: () => boolean,
 ): Pick<Host, "tenant" | "migration" | "reflections" | "memory" | "notes" | "servers"> => ({
   servers: createPinnedServers(engine.servers, serverStore, { session, interactive }),
-  tenant: { bounds: engine.budgets.tenant, lease },
+  tenant: { lease },
   migration,
   reflections,
   memory,
@@ -191,8 +191,7 @@ export const createLiveSession = (
     itemGrew: (item) => void (stopped || items.grow(item)),
     itemsClosed: items.close,
     ...rows,
-    storeRules: engine.storeRules,
-    briefing: engine.briefing,
+    ...teamRulesOf(engine),
     ...tenantPartsOf(parts, initial.id, () => read().interactive),
     embedder: gateEmbedders(engine.embedder, gates.gate, `${initial.id}:embedding:${epoch}`),
     sandbox: sandboxOf(engine, { ...committer, media: rows.media }),

@@ -78,7 +78,7 @@ const leaseRequestOf = (
 const startOf = (
   { tenant, session }: RunStartParts,
   request: LeaseRequest | null,
-  { lease, grants }: Extract<RunAnswer, { admitted: true }>,
+  { admission, lease, grants }: Extract<RunAnswer, { admitted: true }>,
 ): RunStart => {
   const begin = <T>(draft: Draft, change: () => T): T =>
     request === null || lease === null ? change() : beginWithLease(draft, request, lease, change);
@@ -92,7 +92,7 @@ const startOf = (
       if (after !== null && hasRun(after)) return;
       const { next } = (after ?? session).funds.tenant;
       const given = lease?.ok === true && request?.id === String(next) ? request.id : null;
-      void withReplyTimeout(tenant.abandon({ session: session.id, lease: given }));
+      void withReplyTimeout(tenant.abandon({ session: session.id, admission, lease: given }));
     },
   };
 };

@@ -11,6 +11,8 @@ import {
   replacedMeanwhile,
 } from "../src/session/operations/workspace.ts";
 import { accessProblem } from "../src/session/operations/session.ts";
+import { ProblemError, refuse } from "../src/session/problems.ts";
+import { closeCodes } from "../src/session/frames.ts";
 import { explainCall, explainedCallSchema } from "../src/session/explain.ts";
 import { awaitsLogin, settleLogins } from "../src/session/settle-logins.ts";
 import { workspaceProblem } from "../src/session/workspace-problems.ts";
@@ -28,6 +30,7 @@ import type {
 } from "../src/session/rpc.ts";
 import { poisonRuns } from "../src/agent/run/runs.ts";
 import type { Session } from "../src/agent/state/session.ts";
+import { pauseAfter } from "../src/agent/state/wait.ts";
 import { getSessionObject, getTenantObject, teamObjectName } from "../src/engine/access/names.ts";
 import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { PlacedNamespace, TenantAddress } from "../src/sandbox/jurisdiction.ts";
@@ -37,17 +40,19 @@ import { createClock } from "./alarms/clock.ts";
 import { createConnections } from "./sockets/connections.ts";
 import { createGates } from "./gates.ts";
 import { createHelloTimers } from "./sockets/hello-timers.ts";
+import { readHead } from "./rows/event-log.ts";
 import { readDailyUsage } from "./rows/ledger.ts";
 import { createIndexReport } from "./rows/index-report.ts";
 import { createOpenItems } from "./sockets/open-items.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import { createRemoval } from "./removal.ts";
-import { createSocketHandler } from "./sockets/socket-handler.ts";
+import { createSocketHandler, refuseSocket } from "./sockets/socket-handler.ts";
 import { createCrashCounter, maxDeadDrives } from "./alarms/crash-counter.ts";
 import { hasTables } from "./rows/tables.ts";
 import { logFailure } from "./log.ts";
-import { createSessionLoader } from "./session-loader.ts";
+import { SessionLoader } from "./session-loader.ts";
 import { createWatchers } from "./sockets/watchers.ts";
+import { requireReply } from "./waits.ts";
 
 interface Exports {
   readonly TeamObject: { getByName(name: string): TeamDirectory };
@@ -55,6 +60,18 @@ interface Exports {
   readonly SessionObject: PlacedNamespace<ForkSourceRpc>;
   readonly ProviderGate: DurableObjectNamespace<ProviderGate>;
 }
+
+/** Milliseconds until a failed alarm comes again: more after each drive that died, since its failure may last. */
+const failedAlarmMs = 15_000;
+const longestAlarmMs = 300_000;
+
+/** Caller of whom nothing is known. */
+const nobody = { scopes: [] };
+
+const refuseUnknownGrants = (): never =>
+  refuse("overloaded", "the tenant's grants cannot be read right now; send it again", {
+    retryAfterMs: 2_000,
+  });
 
 /** Owns the storage, the sockets and the alarm of one session, and leaves every decision to the code it calls. */
 export class SessionShell extends DurableObject<unknown> implements SessionRpc, LoginRpc, ForkSourceRpc {
@@ -64,7 +81,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
   readonly #crashCounter = createCrashCounter(this.ctx.storage, () => this.#clock.reset(Date.now() + 1_000));
   readonly #items = createOpenItems(this.#sql, Date.now);
   readonly #connections = createConnections({
-    head: () => this.#session()?.head ?? 0,
+    head: () => this.#session()?.head ?? (hasTables(this.#sql) ? readHead(this.#sql) : 0),
     resume: (socket) => void this.#resume(socket),
   });
   readonly #helloTimers = createHelloTimers();
@@ -109,7 +126,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     engine: this.#engines.deployed(),
     tenant: this.#tenant,
   }));
-  readonly #loader = createSessionLoader({
+  readonly #loader = new SessionLoader({
     storage: this.ctx.storage,
     engines: () => this.#engines,
     team: () => this.#team(),
@@ -179,8 +196,10 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
   }
 
   async reportFileChange(report: FileChangeReport): Promise<SessionReply> {
-    const live = await this.#loader.wake();
-    const reply = performFileChangeReport(live, report);
+    const reply = await this.#loader
+      .wake()
+      .then((live) => performFileChangeReport(live, report))
+      .catch((error: unknown) => problemReply(error, nobody));
     this.#pump();
     return reply;
   }
@@ -195,14 +214,15 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
   }
 
   async explainCall({ principal, params }: Pick<SessionCall, "principal" | "params">): Promise<SessionReply> {
-    const live = await this.#loader.wake();
-    const state = this.#session();
-    const problem = accessProblem(state, principal);
-    if (live === null || state === null || problem !== null)
-      return { ok: false, problem: problem ?? { code: "not_found", detail: "no such session" } };
-    const { id, grants, head: seq } = state;
-    const update = await this.#tenant(principal).grants({ session: id, grants });
     try {
+      const live = await this.#loader.wake();
+      const state = this.#session();
+      const problem = accessProblem(state, principal);
+      if (live === null || state === null || problem !== null)
+        return { ok: false, problem: problem ?? { code: "not_found", detail: "no such session" } };
+      const { id, grants, head: seq } = state;
+      const asked = this.#tenant(principal).grants({ session: id, grants });
+      const update = await requireReply(asked).catch(refuseUnknownGrants);
       const json = JSON.stringify(
         explainCall(state, live.agentFor, update, explainedCallSchema.parse(params), Date.now()),
       );
@@ -224,28 +244,49 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
   }
 
   async forkSource(request: ForkSourceRequest): Promise<ForkSourceReply> {
-    await this.#loader.wake();
-    return readForkSource(this.#session(), this.#archive, request);
+    return this.#loader.wake().then(
+      () => readForkSource(this.#session(), this.#archive, request),
+      (error: unknown) => problemReply(error, request.principal),
+    );
   }
 
   override async fetch(request: Request): Promise<Response> {
-    await this.#loader.wake();
     const principal = JSON.parse(request.headers.get("limpet-principal") ?? "null") as Principal | null;
-    return this.#socketHandler.open(this.ctx, this.#session(), principal);
+    return this.#loader.wake().then(
+      () => this.#socketHandler.open(this.ctx, this.#session(), principal),
+      (error: unknown) => refuseSocket(problemReply(error, principal ?? nobody).problem),
+    );
   }
 
+  /** Takes a message; a socket whose message cannot be taken ends, so that its client sends it again. */
   override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
-    await this.#loader.wake();
-    await this.#socketHandler.receive(socket, data);
+    try {
+      await this.#loader.wake();
+      await this.#socketHandler.receive(socket, data);
+    } catch (error) {
+      if (!(error instanceof ProblemError))
+        logFailure(this.#engines.deployed().logLine, "socket_message_failed", error);
+      this.#connections.closeWithNotice(socket, closeCodes.overload, "try again");
+    }
   }
 
   override webSocketClose(socket: WebSocket): void {
     this.#socketHandler.handleClose(socket);
   }
 
+  /** Does what is due. The platform gives up an alarm that failed six times, so that the next one is set here. */
   override async alarm(): Promise<void> {
     if (this.#session() === null && !hasTables(this.#sql)) return void (await this.#removal.finish());
-    const strikes = this.#crashCounter.begin(this.#loader.live() === null);
+    let strikes = 0;
+    try {
+      strikes = this.#crashCounter.begin(this.#loader.live() === null);
+      await this.#drive(strikes);
+    } catch (error) {
+      this.#loader.handleFailure(error, pauseAfter(strikes, failedAlarmMs, longestAlarmMs));
+    }
+  }
+
+  async #drive(strikes: number): Promise<void> {
     if (strikes > 1) await this.ctx.storage.sync();
     const live = await this.#loader.wake().catch(this.#crashCounter.ignoreRefusal);
     if (live?.isPastRetention() === true) this.#remove(null);

@@ -8,6 +8,7 @@ import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import type { LiveSessionParts } from "./live-session.ts";
+import { requireReply } from "./waits.ts";
 
 /** Creates what a session uses of its team's and its tenant's objects. */
 
@@ -22,6 +23,17 @@ const refuseUnreadable = (): never =>
     retryAfterMs: 2_000,
   });
 
+const refuseUnkept = (): never =>
+  refuse("overloaded", "the definition of the session's revision cannot be kept right now; send it again", {
+    retryAfterMs: 2_000,
+  });
+
+const readDefinition = (team: TeamDirectory, revision: string): Promise<string | null> =>
+  requireReply(team.definition(revision)).catch(refuseUnreadable);
+
+const pinDefinition = (tenant: TenantDirectory, revision: string, definition: string): Promise<void> =>
+  requireReply(tenant.keepDefinition(revision, definition)).catch(refuseUnkept);
+
 /** Returns the engine that runs a session: the deployed one, or that of its pinned revision, which is loaded once. */
 export const engineOf = async (
   { engines, team }: Omit<TeamParts, "tenant">,
@@ -30,7 +42,7 @@ export const engineOf = async (
   if (session === null) return engines().deployed();
   const known = engines().findLoaded(session.revision);
   if (known !== null) return known;
-  const definition = await team().definition(session.revision).catch(refuseUnreadable);
+  const definition = await readDefinition(team(), session.revision);
   return engines().loadPinned(session.revision, definition ?? "");
 };
 
@@ -42,7 +54,7 @@ export const ensureDefinition = async (
   const { deployed, isKept, markKept } = engines();
   if (isKept(address, Date.now())) return;
   const { revision, definition } = deployed();
-  await tenant(address).keepDefinition(revision, definition);
+  await pinDefinition(tenant(address), revision, definition);
   markKept(address, Date.now());
 };
 
@@ -52,8 +64,8 @@ export const keepDefinition = async (
   address: TenantAddress,
   revision: string,
 ): Promise<boolean> => {
-  const definition = await team().definition(revision).catch(refuseUnreadable);
-  if (definition !== null) await tenant(address).keepDefinition(revision, definition);
+  const definition = await readDefinition(team(), revision);
+  if (definition !== null) await pinDefinition(tenant(address), revision, definition);
   return definition !== null;
 };
 

@@ -109,14 +109,15 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
 
   async begin(request: RunRequest): Promise<RunAnswer> {
     const now = Date.now();
-    if (!this.#runs.admit(request, now)) return { admitted: false };
+    const admission = this.#runs.admit(request, now);
+    if (admission === null) return { admitted: false };
     const lease = request.lease === null ? null : drawLease(this.#tables, request.lease, now);
-    return { admitted: true, lease, grants: exchangeGrants(this.#tables, request, now) };
+    return { admitted: true, admission, lease, grants: exchangeGrants(this.#tables, request, now) };
   }
 
-  async abandon({ session, lease }: AbandonedRun): Promise<void> {
-    this.#runs.abandon(session);
-    if (lease !== null) cancelLease(this.#tables, session, lease);
+  async abandon({ session, admission, lease }: AbandonedRun): Promise<void> {
+    const isNewest = this.#runs.abandon(session, admission);
+    if (isNewest && lease !== null) cancelLease(this.#tables, session, lease);
   }
 
   async keepDefinition(revision: string, json: string): Promise<void> {

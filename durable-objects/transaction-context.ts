@@ -1,4 +1,4 @@
-import type { Draft, TransactionContext } from "../src/agent/transaction/draft.ts";
+import type { Draft, TeamRules, TransactionContext } from "../src/agent/transaction/draft.ts";
 import type { Host } from "../src/driver/host.ts";
 import { randomBits } from "../src/engine/access/names.ts";
 import type { LiveSessionParts } from "./live-session.ts";
@@ -6,6 +6,13 @@ import { runProblemOf } from "../src/session/problems.ts";
 import { childrenOf } from "./rows/children.ts";
 import { readStoredInput } from "./rows/encode.ts";
 import type { Episodes } from "./rows/episodes.ts";
+
+/** Returns what an engine says to transitions and to the work between them alike. */
+export const teamRulesOf = ({ storeRules, briefing, budgets }: TeamRules): TeamRules => ({
+  storeRules,
+  briefing,
+  budgets,
+});
 
 /** Returns stored bytes as base64. */
 type MediaReader = (blob: string) => string;
@@ -51,9 +58,7 @@ export const createTransactionContexts = (
     input: (id) => readStoredInput(sql, id),
     episodes: episodes.newest,
     entries,
-    storeRules: engine.storeRules,
-    briefing: engine.briefing,
-    budgets: engine.budgets,
+    ...teamRulesOf(engine),
     problemOf: runProblemOf,
   });
 };

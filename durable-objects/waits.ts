@@ -31,6 +31,9 @@ export const inTime = async <T>(work: Promise<T>, ms: number): Promise<T> => {
   }
 };
 
+/** Returns another object's answer, without which the caller cannot go on; rejects if it fails or takes over 5 s. */
+export const requireReply = <T>(work: Promise<T>): Promise<T> => inTime(work, 5_000);
+
 /** Returns another object's answer, or null if it fails or takes over 2 s. */
 export const withReplyTimeout = <T>(work: Promise<T>): Promise<T | null> =>
   inTime(work, 2_000).catch(() => null);

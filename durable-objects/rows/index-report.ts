@@ -84,12 +84,7 @@ const lastEndOf = ({ threads }: Session): Pick<SessionSummary, "last_end"> => {
 };
 
 /** Includes the lease as the tenant's object books it, once the session no longer spends from it. */
-const summaryOf = (
-  session: Session,
-  engine: Engine,
-  since: number | null,
-  lease: Lease | null,
-): SessionSummary => ({
+const summaryOf = (session: Session, since: number | null, lease: Lease | null): SessionSummary => ({
   id: session.id,
   ref: session.ref,
   agent: session.agent,
@@ -104,13 +99,17 @@ const summaryOf = (
   usage: totalsView(session),
   ...lastEndOf(session),
   ledger: { since: since ?? session.head, rows: [] },
-  asks: openAsksOf(session, engine),
   ...(lease === null ? {} : { lease: { id: lease.id, used: lease.used } }),
 });
 
 /** Returns the lease that the session gives back; null while it spends from it. */
 const closedLeaseOf = ({ funds: { tenant } }: Session): Lease | null =>
   tenant.lease?.closed === true ? tenant.lease : null;
+
+const reportOf = (session: Session, engine: Engine, since: number | null): SessionSummary => ({
+  ...summaryOf(session, since, closedLeaseOf(session)),
+  asks: openAsksOf(session, engine),
+});
 
 /** Returns what has to be reported soon if it changes; usage changes with each turn. */
 const newsOf = (session: Session, summary: SessionSummary): string => {
@@ -181,7 +180,7 @@ export const createIndexReport = (
     flush: async (session, rest = false) => {
       const early = rest && failures === 0;
       if (session === null || (due !== null && now() < due && !early)) return;
-      const summary = summaryOf(session, engine(), known, closedLeaseOf(session));
+      const summary = reportOf(session, engine(), known);
       const news = newsOf(session, summary);
       const isDue = news !== said || hasUsage(early);
       due = isDue ? null : usageDue;
@@ -189,7 +188,7 @@ export const createIndexReport = (
       if (isDue) await send(session, summary, news);
     },
     takeFinalSummary: (session, key) => {
-      const summary = summaryOf(session, engine(), known, session.funds.tenant.lease);
+      const summary = summaryOf(session, known, session.funds.tenant.lease);
       due = usageDue = said = known = null;
       return { ...summary, status: "deleted", removal: { key, at: now() } };
     },

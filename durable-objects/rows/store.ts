@@ -306,16 +306,19 @@ const writeTasks = (sql: SqlStorage, before: Session | null, after: Session): vo
       sql.exec("INSERT OR REPLACE INTO tasks VALUES (?, ?)", taskNumber(task), JSON.stringify(task));
 };
 
-/**
- * Writes one commit in the caller's transaction. `after.head` already counts its events; `place` is where the
- * log goes on, which is returned for the next commit.
- */
+/** Transition that is to be stored. */
+interface Transition {
+  readonly before: Session | null;
+  /** State after it, whose head already counts its events. */
+  readonly after: Session;
+  readonly draft: Draft;
+  readonly texts: EventTexts;
+}
+
+/** Writes one commit in the caller's transaction; `place` is where the log goes on, which is returned for the next commit. */
 export const writeTransition = (
   sql: SqlStorage,
-  before: Session | null,
-  after: Session,
-  draft: Draft,
-  texts: EventTexts,
+  { before, after, draft, texts }: Transition,
   place: LogPlace,
 ): LogPlace => {
   const restored = new Set(

@@ -91,7 +91,10 @@ export interface Connections {
   readonly acknowledge: (socket: WebSocket, frames: number) => boolean;
   /** Closes a socket whose credential has expired; returns whether it did. `seen` is that of `closeWithNotice`. */
   readonly closeIfExpired: (socket: WebSocket, seen?: number) => boolean;
-  /** Closes a socket and says where to resume: at `seen`, if an up-to-date socket was not sent the newest events. */
+  /**
+   * Closes a socket and says where to resume: at `seen`, if an up-to-date socket was not sent the newest events.
+   * One that has not said hello resumes where its client knows.
+   */
   readonly closeWithNotice: (socket: WebSocket, code: CloseCode, reason: string, seen?: number) => void;
   readonly forget: (socket: WebSocket) => void;
 }
@@ -180,8 +183,10 @@ export const createConnections = (
     const message = joinFrames(frames);
     if (message !== undefined) post(socket, message, frames.length);
   };
-  const closeWithNotice: Connections["closeWithNotice"] = (socket, code, reason, seen = head()) => {
-    const resume = { resume_after: viewer(socket).after ?? seen, retry_ms: 1_000 };
+  const closeWithNotice: Connections["closeWithNotice"] = (socket, code, reason, seen) => {
+    const { ready, after } = viewer(socket);
+    const place = after ?? seen ?? (ready ? head() : undefined);
+    const resume = { resume_after: place, retry_ms: 1_000 };
     const hint = code === closeCodes.slow ? { hint: `connect again after resume_after, and ${ackRule}` } : {};
     send(socket, [JSON.stringify({ type: "bye", code, ...resume, ...hint })]);
     flowOf(socket).forget();

@@ -64,7 +64,7 @@ const handleHello = (parts: FrameParts, socket: WebSocket, frame: HelloFrame): v
   if (after !== undefined && after > now.head) {
     const detail = `after: the newest event is ${now.head}`;
     rejectFrame(parts, socket, { code: "cursor_ahead", detail, meta: { head_seq: now.head } });
-    return connections.closeWithNotice(socket, closeCodes.bad_frame, "cursor ahead");
+    return connections.closeWithNotice(socket, closeCodes.bad_frame, "cursor ahead", now.head);
   }
   const welcome = {
     type: "welcome",

@@ -20,7 +20,8 @@ interface SocketHandler {
   readonly closeDeleted: (sockets: readonly WebSocket[]) => void;
 }
 
-const refuseSocket = (problem: Problem): Response =>
+/** Answers an upgrade that is refused. */
+export const refuseSocket = (problem: Problem): Response =>
   Response.json(problemBody(problem), { status: problemKinds[problem.code].status });
 
 /** Returns why a socket may not be opened; null if it may. */

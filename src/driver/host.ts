@@ -1,18 +1,11 @@
 import type { LeaseAnswer, LeaseRequest } from "../agent/budgets/lease.ts";
 import type { Agent } from "../agent/definition/agent.ts";
-import type {
-  BriefingRules,
-  Embedder,
-  SharedMemory,
-  SharedNotes,
-  SharedReflections,
-} from "../agent/definition/memory.ts";
+import type { Embedder, SharedMemory, SharedNotes, SharedReflections } from "../agent/definition/memory.ts";
 import type { ServerAnswer } from "../agent/hooks/servers.ts";
-import type { Bound } from "../agent/state/budget.ts";
 import type { Delta, ItemKind, ProviderFrame } from "../agent/state/delta.ts";
-import type { EntryReader, StoreRules } from "../agent/state/entries.ts";
+import type { EntryReader } from "../agent/state/entries.ts";
 import type { Grant, Session } from "../agent/state/session.ts";
-import type { Draft } from "../agent/transaction/draft.ts";
+import type { Draft, TeamRules } from "../agent/transaction/draft.ts";
 import type { Json } from "../chat/message.ts";
 import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gate.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
@@ -30,7 +23,6 @@ export interface Gate {
 
 /** What a session asks of its tenant's day. */
 export interface TenantDay {
-  readonly bounds: readonly Bound[];
   /** Leases a share of the day; throws if there is no answer. */
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }
@@ -47,7 +39,7 @@ export interface ServerLister {
 }
 
 /** Everything that the core needs from outside: storage, clock, watchers and bindings. */
-export interface Host {
+export interface Host extends TeamRules {
   readonly epoch: number;
   now(): number;
   read(): Session;
@@ -74,8 +66,6 @@ export interface Host {
   recall(id: string): string | null;
   /** Stored entries of the shared stores. */
   readonly entries: EntryReader;
-  readonly storeRules: StoreRules;
-  readonly briefing: BriefingRules;
   /** Lessons that the tenant's sessions share. */
   readonly reflections: SharedReflections;
   /** Memory that the tenant's sessions share. */

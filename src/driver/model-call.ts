@@ -101,7 +101,7 @@ const ensureLease = async (
   let refusal: LeaseRefusal | null = null;
   for (let round = 0; round < mostRounds && refusal === null; round++) {
     if (current(host.read()) === null) return false;
-    const request = findLeaseRequest(host.read(), host.tenant.bounds, thread, estimate);
+    const request = findLeaseRequest(host.read(), host.budgets.tenant, thread, estimate);
     if (request === null) return true;
     const answer = await withTimeout(work, leaseTimeoutMs, () => host.tenant.lease(request));
     if (answer === null) break;

@@ -10,6 +10,7 @@ import type { OnBusy } from "../agent/state/events.ts";
 import type { Input } from "../agent/state/input.ts";
 import type { LedgerRow, PastPlace, PastView, RunRecord } from "../agent/state/records.ts";
 import type { ClientTool, Session } from "../agent/state/session.ts";
+import { answersKeptMs } from "../agent/transaction/answers.ts";
 import type { Draft, StoredAnswer } from "../agent/transaction/draft.ts";
 import { headAfter } from "../agent/transaction/draft.ts";
 import type { ContentPart, Json } from "../chat/message.ts";
@@ -195,6 +196,18 @@ export const requireUnchanged = (
 ): void => {
   if (ifMatch !== null && ifMatch.replaceAll('"', "") !== String(version))
     refuse("precondition_failed", `the ${what} changed since it was read; read it again`);
+};
+
+/** Returns the answer that a key has already been given; null if there is none, or if it is too old to count. */
+export const findKeptAnswer = ({ answer }: Archive, key: string, now: number): StoredAnswer | null => {
+  const known = answer(key);
+  return known === null || known.at < now - answersKeptMs ? null : known;
+};
+
+/** Refuses a key that was used with another body; a stored answer without a fingerprint is for any body. */
+export const requireSameBody = (known: StoredAnswer, fingerprint: string): void => {
+  if (known.fingerprint !== fingerprint && known.fingerprint !== "")
+    refuse("idempotency_key_reused", "this Idempotency-Key was used with another body; use a new key");
 };
 
 /** Refuses a command that would begin a run beyond what the tenant may have under way. */

@@ -12,15 +12,25 @@ const dataLimit = 65_536;
 const isTooLong = (text: string): boolean =>
   text.length * 3 > dataLimit && (text.length > dataLimit || utf8Length(text) > dataLimit);
 
-/** Cuts texts to so many characters, and lists and objects to a part of that in entries, at least to those that our own have. */
-const truncateValue = (value: Json, most: number): Json => {
-  const entries = Math.max(24, most >> 6);
+/**
+ * Cuts texts to so many characters, and lists and objects to a part of that in entries, at least to those that our own have;
+ * what is deeper than so many levels is left empty.
+ */
+const truncateValue = (value: Json, most: number, levels: number): Json => {
+  const entries = levels === 0 ? 0 : Math.max(24, most >> 6);
   if (typeof value === "string") return value.length <= most ? value : `${firstCharacters(value, most)}…`;
-  if (Array.isArray(value)) return value.slice(0, entries).map((each: Json) => truncateValue(each, most));
+  if (Array.isArray(value))
+    return value.slice(0, entries).map((each: Json) => truncateValue(each, most, levels - 1));
   if (typeof value !== "object" || value === null) return value;
   const kept = Object.entries(value).slice(0, entries);
-  return Object.fromEntries(kept.map(([key, each]) => [key, truncateValue(each, most)]));
+  return Object.fromEntries(kept.map(([key, each]) => [key, truncateValue(each, most, levels - 1)]));
 };
+
+/** Cuts, from the gentlest to the last, which keeps an ask an ask: its input is on the fourth level. */
+const cuts: readonly (readonly [most: number, levels: number])[] = [
+  ...[32_768, 8_192, 2_048, 512, 128].map((most) => [most, Infinity] as const),
+  ...[5, 4, 3, 2, 1].map((levels) => [128, levels] as const),
+];
 
 /** Returns the digest of a call's whole arguments, for an event that shows a part of them. */
 const inputDigestOf = (data: Json): { readonly input_sha256?: string } =>
@@ -30,8 +40,8 @@ const inputDigestOf = (data: Json): { readonly input_sha256?: string } =>
 
 const cutData = (data: Json): Json => {
   const digest = inputDigestOf(data);
-  for (let most = 32_768; most >= 64; most /= 4) {
-    const cut = truncateValue(data, most);
+  for (const [most, levels] of cuts) {
+    const cut = truncateValue(data, most, levels);
     const shown =
       typeof cut === "object" && cut !== null && !Array.isArray(cut)
         ? { ...cut, ...digest, truncated: true }

@@ -82,7 +82,6 @@ export const closeCodes = {
   timeout: 4408,
   deleted: 4410,
   slow: 4413,
-  version: 4426,
   rate: 4429,
 } as const;
 

@@ -1,13 +1,13 @@
 import { headAfter } from "../agent/transaction/draft.ts";
 import type { Session } from "../agent/state/session.ts";
-import { answersKeptMs, keepAnswer } from "../agent/transaction/answers.ts";
+import { keepAnswer } from "../agent/transaction/answers.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { fieldsOf } from "../chat/json.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import type { Archive, CommandAnswer, ReadContext, WriteContext } from "./command.ts";
-import { requireUnchanged } from "./command.ts";
+import { findKeptAnswer, requireSameBody, requireUnchanged } from "./command.ts";
 import type { Operation, ReadOperation, WriteOperation } from "./define-operation.ts";
 import { needsSession, pathParametersOf } from "./define-operation.ts";
 import { findOperation } from "./operations.ts";
@@ -72,11 +72,12 @@ const keyedCallOf = (operation: Operation, { key, params }: SessionCall): KeyedC
 
 /** Returns the stored answer to a repeated command; the same key with another body is refused. */
 const replayAnswer = (context: OperationContext, given: KeyedCall | null): PerformedReply | null => {
-  const known = given === null || context.read() === null ? null : context.archive().answer(given.key);
-  if (known === null || known.at < context.now() - answersKeptMs) return null;
-  if (known.fingerprint !== given?.fingerprint)
-    return refuse("idempotency_key_reused", "this Idempotency-Key was used with another body; use a new key");
-  return { ok: true, status: known.status, json: known.json, seq: context.read()?.head ?? 0, replayed: true };
+  const state = context.read();
+  if (given === null || state === null) return null;
+  const known = findKeptAnswer(context.archive(), given.key, context.now());
+  if (known === null) return null;
+  requireSameBody(known, given.fingerprint);
+  return { ok: true, status: known.status, json: known.json, seq: state.head, replayed: true };
 };
 
 const performWrite = (
@@ -151,7 +152,10 @@ const performOperation = (context: OperationContext, call: SessionCall): Perform
 };
 
 /** Turns a problem into the answer of an operation; rethrows anything else. */
-export const problemReply = (error: unknown, { scopes }: Principal): SessionReply => {
+export const problemReply = (
+  error: unknown,
+  { scopes }: Pick<Principal, "scopes">,
+): Extract<SessionReply, { ok: false }> => {
   if (!(error instanceof ProblemError)) throw error;
   const { adminDetail, ...problem } = error.problem;
   const isAdmin = adminDetail !== undefined && scopes.includes("admin");

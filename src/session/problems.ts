@@ -35,7 +35,6 @@ export const problemKinds = {
   cursor_ahead: finalKind(409, "Cursor ahead of the log"),
   revision_conflict: finalKind(409, "Revision conflict"),
   ask_expired: finalKind(410, "Ask expired"),
-  history_truncated: finalKind(410, "History truncated"),
   precondition_failed: finalKind(412, "Precondition failed"),
   payload_too_large: finalKind(413, "Payload too large"),
   unsupported_media_type: finalKind(415, "Unsupported media type"),

@@ -120,7 +120,12 @@ const tenantOf = (now: () => number) => {
     keepDefinition: async () => undefined,
     lease: async (request) => drawLease(tables, request, now()),
     wasDeleted: async (asked) => wasDeleted(tables, asked, now()),
-    begin: async () => ({ admitted: true, lease: null, grants: { agents: [], revoked: [] } }),
+    begin: async () => ({
+      admitted: true,
+      admission: "a1",
+      lease: null,
+      grants: { agents: [], revoked: [] },
+    }),
     abandon: async () => undefined,
     grants: async (told) => exchangeGrants(tables, told, now()),
     readNote: async (owner, name) => readNote(tables, owner, name),

@@ -35,9 +35,19 @@ const idle = (id: string) =>
     ledger: { since: 0, rows: [] },
   });
 
+/** Waits until the tenant's object has heard that a session came to rest. */
+const isReported = async (id: string): Promise<void> => {
+  const listed = async (): Promise<readonly string[]> => {
+    const { body } = await api("GET", "/sessions?status=idle&limit=200");
+    return (body["data"] as unknown as { id: string }[]).map((each) => each.id);
+  };
+  await expect.poll(listed).toContain(id);
+};
+
 test("★ RE-3: a tenant with as many runs as it may have begins no other; a run that ends leaves its place", async () => {
   const session = await create("text", "Go");
   await session.quiet();
+  await isReported(session.id);
   const places = await filled();
   expect(places.length).toBeGreaterThan(0);
   const refused = await session.call("POST", "/messages", { body: { content: "Go" } });
@@ -57,7 +67,7 @@ test("★ RE-3: a tenant with as many runs as it may have begins no other; a run
   await session.quiet();
   // The run that has just ended left its place at rest: the next session finds it.
   const next = { body: { agent: "text", input: "Go", ref: "room" } };
-  expect((await api("POST", "/sessions", next)).status).toBe(201);
+  await expect.poll(async () => (await api("POST", "/sessions", next)).status).toBe(201);
   for (const id of places) await idle(id);
 });
 
@@ -180,4 +190,30 @@ test("★ RE-4 AP-5: a new session with its first reply costs its tenant five ro
     )
     .toBe(true);
   expect(count.rows).toBe(5);
+});
+
+test("★ RE-4 RE-3: what a refused command gives back late does not end what the next run was given", async () => {
+  const key = await keyOf("overtaken");
+  const made = await api("POST", "/sessions", { body: { agent: "priced" }, key });
+  const path = `/sessions/${made.body["id"]}`;
+  const [late, done] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await replaceMethod(tenantStub("overtaken"), "abandon", (there) => async (...args) => {
+    await late.promise;
+    await there(...args);
+    done.resolve();
+  });
+  const bad = { content: "Go", thread: "nobody" };
+  expect((await api("POST", `${path}/messages`, { body: bad, key })).status).toBe(404);
+  expect((await api("POST", `${path}/messages`, { body: { content: "Go" }, key })).status).toBe(202);
+  late.resolve();
+  await done.promise;
+  const used = async (): Promise<unknown> => (await api("GET", path, { key })).body["usage"]?.["total"];
+  const booked = (): Promise<unknown> =>
+    runInDurableObject(
+      tenantStub("overtaken"),
+      (_, { storage }) => storage.sql.exec("SELECT sum(tokens) AS n FROM days").one()["n"],
+    );
+  await expect.poll(() => outOf("overtaken")).toBe(0);
+  await expect.poll(used).toBe(2_000);
+  await expect.poll(booked).toBe(2_000);
 });

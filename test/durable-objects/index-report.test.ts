@@ -39,7 +39,12 @@ const desk = () => {
     },
   };
   const clock = { alsoWakeAt: (at: number | null) => void (world.wake = at) };
-  const engine = { revision: "r_1", definition: "{}", logLine: () => "the index report failed" };
+  const engine = {
+    revision: "r_1",
+    definition: "{}",
+    logLine: () => "the index report failed",
+    redactor: { holds: () => false },
+  };
   const report = createIndexReport(
     () => team,
     () => engine as unknown as Engine,
@@ -161,6 +166,14 @@ test("RE-P14: the last report of a session has the time of its removal, with or 
       status: "deleted",
       removal: { key, at: 5_000 },
     });
+});
+
+test("★ RE-P14: the last report of a session keeps no asks, whose texts would not fit the row in which it waits", () => {
+  const { report } = desk();
+  const ask = { id: "ask_1", question: { text: "x".repeat(60_000) } };
+  const asks = Object.fromEntries(Array.from({ length: 50 }, (_, n) => [`ask_${n}`, ask]));
+  const summary = report.takeFinalSummary({ ...session("a"), asks } as unknown as Session, null);
+  expect(JSON.stringify(summary).length).toBeLessThan(10_000);
 });
 
 test("★ AP-40 TB-11: a report that failed is repeated from the last event that its tenant confirmed, decisions included", async () => {

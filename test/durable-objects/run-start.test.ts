@@ -43,7 +43,12 @@ test("★ RE-3: what a command was given goes back unless a run began, whoever b
   const start = await requestRunStart(
     {
       tenant: {
-        begin: async () => ({ admitted: true, lease: null, grants: { agents: [], revoked: [] } }),
+        begin: async () => ({
+          admitted: true,
+          admission: "a1",
+          lease: null,
+          grants: { agents: [], revoked: [] },
+        }),
         abandon: async (given) => void abandoned.push(given),
       },
       grants: { learn: () => undefined },
@@ -59,8 +64,8 @@ test("★ RE-3: what a command was given goes back unless a run began, whoever b
   start.giveBack(session);
   start.giveBack(null);
   expect(abandoned).toEqual([
-    { session: "s", lease: null },
-    { session: "s", lease: null },
+    { session: "s", admission: "a1", lease: null },
+    { session: "s", admission: "a1", lease: null },
   ]);
 });
 
@@ -70,7 +75,12 @@ test("★ RE-4: a revoked grant stays to be learnt if the command that heard of 
     await requestRunStart(
       {
         tenant: {
-          begin: async () => ({ admitted: true, lease: null, grants: { agents: [], revoked } }),
+          begin: async () => ({
+            admitted: true,
+            admission: "a1",
+            lease: null,
+            grants: { agents: [], revoked },
+          }),
           abandon: async () => undefined,
         },
         grants: { learn: (_, { revoked: gone }) => void learnt.push(gone) },

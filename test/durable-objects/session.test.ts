@@ -1,4 +1,4 @@
-import { abortAllDurableObjects, runInDurableObject } from "cloudflare:test";
+import { abortAllDurableObjects, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { createSizeMeter } from "../../durable-objects/rows/archive.ts";
 import { tenantStub } from "../support/worker/directories.ts";
@@ -236,6 +236,20 @@ test("RE-C37: a run whose commits fail for a while goes on where the rows stand"
   expect(await count(session, "attempt_aborted")).toBe(1);
   expect(watch.faults).toEqual([]);
   watch.close();
+});
+
+test("★ RE-P2 RE-C37: a run goes on by itself after its storage failed for longer than the platform repeats an alarm", async () => {
+  const session = await create("slow", "Go");
+  await session.crash();
+  const broken = "BEFORE INSERT ON meta BEGIN SELECT RAISE(ABORT, 'disk broken'); END";
+  await session.sql(`CREATE TRIGGER broken ${broken}`);
+  for (let time = 0; time < 7; time++) await runDurableObjectAlarm(session.stub()).catch(() => undefined);
+  expect((await session.peek()).alarm).toBeLessThanOrEqual(Date.now() + 30_000);
+  await session.sql("DROP TRIGGER broken");
+  expect(await runDurableObjectAlarm(session.stub())).toBe(true);
+  await session.settled();
+  const ends = (await session.events()).filter(({ type }) => type === "run_end");
+  expect(ends).toMatchObject([{ data: { state: "completed" } }]);
 });
 
 test("RE-C36 SE-33: a run whose drives die before any commit ends poisoned; the session stays readable and usable", async () => {

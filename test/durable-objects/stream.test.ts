@@ -161,6 +161,14 @@ test("RE-V2: cursors that are none are refused; one ahead of the log is told the
   }
 });
 
+test("★ RE-P6 AP-22: a socket that ends before its hello is not told to go on after events that it was not sent", async () => {
+  const session = await create("text", "Go");
+  await session.settled();
+  const watch = await session.watch({ after: -1 });
+  expect(await watch.closed()).toBe(4400);
+  expect(watch.frames.at(-1)).toEqual({ type: "bye", code: 4400, retry_ms: 1_000 });
+});
+
 test("RE-V6: hibernating sockets survive evictions between runs and in the middle, and miss nothing", async () => {
   const session = await create("text");
   const watch = await session.watch();

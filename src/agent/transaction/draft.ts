@@ -19,8 +19,15 @@ import type { Run, RunCounters, RunProblem } from "../state/run.ts";
 import type { Grant, Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 
+/** What a revision of the team says of stores, briefings and budgets. */
+export interface TeamRules {
+  readonly storeRules: StoreRules;
+  readonly briefing: BriefingRules;
+  readonly budgets: TeamBudgets;
+}
+
 /** Time, randomness and live text, handed to a transition so that it stays a pure function. */
-export interface TransactionContext {
+export interface TransactionContext extends TeamRules {
   /** Current time in milliseconds since the epoch. */
   readonly now: number;
   /** The number of this isolate; work that an older one began is lost. */
@@ -57,9 +64,6 @@ export interface TransactionContext {
   readonly episodes: (run: string, most: number) => readonly Episode[];
   /** Reads stored entries, without what this draft writes. */
   readonly entries: EntryReader;
-  readonly storeRules: StoreRules;
-  readonly briefing: BriefingRules;
-  readonly budgets: TeamBudgets;
   /** Describes the failure of a run to its caller. */
   readonly problemOf: (reason: EndReason, error: string | null) => RunProblem;
 }

@@ -150,11 +150,18 @@ export interface RunRequest extends GrantsReport {
 /** Whether a run may begin beside its tenant's active runs, with what it needs for that. */
 export type RunAnswer =
   | { readonly admitted: false }
-  | { readonly admitted: true; readonly lease: LeaseAnswer | null; readonly grants: GrantsUpdate };
+  | {
+      readonly admitted: true;
+      /** Names what was granted, so that it can be given back. */
+      readonly admission: string;
+      readonly lease: LeaseAnswer | null;
+      readonly grants: GrantsUpdate;
+    };
 
 /** Session whose run did not begin, and the lease that was drawn for the run. */
 export interface AbandonedRun {
   readonly session: string;
+  readonly admission: string;
   readonly lease: string | null;
 }
 
@@ -193,7 +200,7 @@ export interface TenantDirectory extends TenantStores {
   wasDeleted(asked: KeyedDelete): Promise<boolean>;
   /** Admits a run of a session, with its share of the day and the grants that hold in it. */
   begin(request: RunRequest): Promise<RunAnswer>;
-  /** Takes back the admission and the lease of a run that did not begin. */
+  /** Takes back the admission and the lease of a run that did not begin, unless the session was admitted again since. */
   abandon(run: AbandonedRun): Promise<void>;
   /** Stores the grants of a session and returns those of its tenant's agents. */
   grants(report: GrantsReport): Promise<GrantsUpdate>;

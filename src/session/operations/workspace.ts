@@ -5,13 +5,12 @@ import {
   questionFileChange,
   settleFileChange,
 } from "../../agent/stores/workspace-files.ts";
-import { answersKeptMs } from "../../agent/transaction/answers.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { headAfter } from "../../agent/transaction/draft.ts";
 import { fieldsOf } from "../../chat/json.ts";
 import type { Sandbox } from "../../sandbox/contract.ts";
 import type { CommandAnswer, ReadContext, WriteContext } from "../command.ts";
-import { okAnswer, wellFormedText } from "../command.ts";
+import { findKeptAnswer, okAnswer, requireSameBody, wellFormedText } from "../command.ts";
 import { defineRead, defineWrite } from "../define-operation.ts";
 import { refuse, refuseIfProblem } from "../problems.ts";
 import type { Problem } from "../problems.ts";
@@ -85,11 +84,10 @@ const replayChange = (
   answerKey: string,
   { fingerprint }: GivenChange,
 ): CommandAnswer | null => {
-  const known = archive.answer(answerKey);
-  if (known === null || known.at < draft.context.now - answersKeptMs) return null;
+  const known = findKeptAnswer(archive, answerKey, draft.context.now);
+  if (known === null) return null;
   if (fingerprint === null) return okAnswer({ digest: true });
-  if (known.fingerprint !== fingerprint && known.fingerprint !== "")
-    return refuse("idempotency_key_reused", "this Idempotency-Key was used with another body; use a new key");
+  requireSameBody(known, fingerprint);
   return okAnswer({ replay: { status: known.status, json: known.json } });
 };
 

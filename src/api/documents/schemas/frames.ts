@@ -113,11 +113,11 @@ const frames = {
     schema: z.strictObject({ type: z.literal("pong") }),
   },
   bye: {
-    says: "The connection is about to be closed with this code; go on after `resume_after`.",
+    says: "The connection is about to be closed with this code; go on after `resume_after`; it is missing before `hello`.",
     schema: z.strictObject({
       type: z.literal("bye"),
       code: z.int(),
-      resume_after: z.int(),
+      resume_after: z.exactOptional(z.int()),
       retry_ms: z.int(),
       hint: z.exactOptional(hint),
     }),
@@ -142,7 +142,7 @@ export const serverFrameSentences: ReadonlyMap<string, string> = new Map(
 );
 
 /** Meaning of each close code, and what the client should do. */
-export const closeCodeSentences: Readonly<Record<CloseCode | 1000 | 1006 | 1012, string>> = {
+export const closeCodeSentences: Readonly<Record<CloseCode | 1000 | 1006 | 1012 | 4426, string>> = {
   1000: "The client left.",
   1006: "The connection broke: connect again after the last event that was seen.",
   1012: "The server restarts, for a deploy: connect again at once.",

@@ -30,7 +30,6 @@ export const problemSentences: Readonly<Record<ProblemCode, string>> = {
     "`after` is beyond the newest event, which `meta.head_seq` names: the client has another session's log.",
   revision_conflict: "The revision lacks agents of the session. Name others in `agents`.",
   ask_expired: "The ask expired, and the default was applied.",
-  history_truncated: "The events are no longer kept. Begin with the snapshot.",
   precondition_failed: "The object has changed since it was read. Read it again.",
   payload_too_large: "The body is larger than `meta.limit` bytes. Send less.",
   unsupported_media_type:

@@ -168,9 +168,9 @@ function upsert(all: RunQuery, summary: SessionSummary, isKnown: boolean): void 
 export function indexSession(tables: Tables, summary: SessionSummary): number {
   return tables.write((all) => {
     const { id: session, created_at, head_seq, lease, removal, ledger } = summary;
-    if (lease !== undefined) settleLease(all, session, lease);
     if (removal !== undefined) keepDelete(all, session, removal);
     if (isBuried(all, summary)) return head_seq;
+    if (lease !== undefined) settleLease(all, session, lease);
     const [row] = all("SELECT head_seq FROM sessions WHERE created_at = ? AND id = ?", created_at, session);
     const known = Number(row?.["head_seq"] ?? 0);
     if (known < ledger.since || head_seq < known) return known;

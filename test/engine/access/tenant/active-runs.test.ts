@@ -29,8 +29,8 @@ const summary = (id: string, more: Partial<SessionSummary> = {}): SessionSummary
 const desk = (tables: Tables = memoryTables().tables) => {
   const runs: ActiveRuns = createActiveRuns(tables);
   return {
-    admit: (session: string, at = now) => runs.admit({ session, limit: 2 }, at),
-    abandon: runs.abandon,
+    admit: (session: string, at = now) => runs.admit({ session, limit: 2 }, at) !== null,
+    runs,
     reports: (id: string, more?: Partial<SessionSummary>) => {
       indexSession(tables, summary(id, more));
       runs.report(summary(id, more));
@@ -110,13 +110,12 @@ test("RE-3 RE-4: an object that starts anew counts the runs that hold a lease an
 });
 
 test("RE-3: a run that did not begin leaves its place at once, one that was reported keeps it", () => {
-  const { admit, abandon, reports } = desk();
-  admit("a");
-  admit("b");
+  const { admit, reports, runs } = desk();
+  const [a = "", b = ""] = ["a", "b"].map((session) => runs.admit({ session, limit: 2 }, now) ?? "");
   reports("b");
-  abandon("a");
-  abandon("b");
-  abandon("nobody");
+  runs.abandon("a", a);
+  runs.abandon("b", b);
+  runs.abandon("nobody", a);
   expect([admit("c"), admit("d")]).toEqual([true, false]);
 });
 

@@ -4,6 +4,7 @@ import type { LeaseAnswer, LeaseRequest } from "../../../../src/agent/budgets/le
 import type { Tables } from "../../../../src/engine/access/database.ts";
 import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
 import { cancelLease, drawLease } from "../../../../src/engine/access/tenant/days.ts";
+import { summary as restingSummary } from "../summary.ts";
 import { memoryTables } from "../tables.ts";
 
 /** Shares of a tenant's day (RE-4). */
@@ -159,6 +160,17 @@ test("RE-4: a session's summary gives its lease back, late and repeated ones cha
   drawLease(tables, request({ id: "2" }), noon);
   indexSession(tables, { ...summary, status: "deleted", lease: { id: "2", used: used(5) } });
   expect(left(tables)).toBe(64_000 - 305);
+});
+
+test("★ RE-4: a report of a deleted session that comes late ends no lease of the next session of its ref", () => {
+  const { tables } = memoryTables();
+  const old = restingSummary("s_1", { created_at: noon - hour, lease: { id: "1", used: used(300) } });
+  drawLease(tables, request(), noon - hour);
+  indexSession(tables, { ...old, status: "deleted", head_seq: 2, removal: { key: null, at: noon - 1 } });
+  expect(left(tables)).toBe(63_700);
+  const lease = granted(drawLease(tables, request(), noon));
+  indexSession(tables, old);
+  expect(left(tables)).toBe(63_700 - lease);
 });
 
 test("RE-4: whatever sessions draw, use and give back, in any order and with repeats: what is out and spent is never over the limit", () => {
