@@ -175,6 +175,8 @@ const applyFailure = (
   { server, state, reason }: Pick<Extract<ServerAnswer, { ok: false }>, "server" | "state" | "reason">,
 ): void => {
   const link = serverLinkOf(draft.state, server);
+  // Calls that were under way when the server failed say nothing new.
+  if (draft.context.now < link.retryAt) return;
   setLink(draft, server, failedLink(link, draft.context.now));
   if (link.failures === 0) reportStatus(draft, threadId, { server, state, error: reason });
 };
