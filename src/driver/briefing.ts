@@ -3,8 +3,8 @@ import type { BriefingResult, BriefingMemory } from "../agent/hooks/briefing.ts"
 import { applyBriefing } from "../agent/hooks/briefing.ts";
 import { localizeTermsOf } from "../agent/hooks/localize.ts";
 import { isPreparing, preparingPhaseOf } from "../agent/hooks/preparing.ts";
-import type { ServerAnswer } from "../agent/hooks/servers.ts";
-import { serverLinkOf, wantedServers } from "../agent/hooks/servers.ts";
+import type { ServerAnswer, WantedServer } from "../agent/hooks/servers.ts";
+import { wantedServers } from "../agent/hooks/servers.ts";
 import { memoryOwnerOf, wordsOf } from "../agent/memory/recall.ts";
 import { pruneReflections, matchReflections } from "../agent/memory/reflections.ts";
 import type { Reflection } from "../agent/state/records.ts";
@@ -118,9 +118,12 @@ const fetchLocalized = async (
   return host.redactor.value(await sandbox.localize({ ...terms, directory }));
 };
 
-const askServer = async (work: WorkContext, server: string, late: boolean): Promise<ServerAnswer> => {
+const askServer = async (
+  work: WorkContext,
+  { name: server, connection }: WantedServer,
+  late: boolean,
+): Promise<ServerAnswer> => {
   const { host } = work;
-  const { connection } = serverLinkOf(host.read(), server);
   const answer = late
     ? null
     : await withTimeout(work, topicTimeoutMs.servers, (ending) =>
