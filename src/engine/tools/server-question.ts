@@ -138,12 +138,22 @@ const replyTo = (request: ServerRequest, answer: string | null): JsonObject | st
   return typeof content === "string" ? content : { action: "accept", content };
 };
 
+const longestAddress = 8_192;
+
+/** Returns an address as a person can judge it: its host in plain letters and nothing before it; null for others. */
+const addressToOpen = (given = ""): string | null => {
+  const url = URL.parse(given);
+  const isPlain = url?.protocol === "https:" && url.username === "" && url.password === "";
+  return isPlain && url.href.length <= longestAddress ? url.href : null;
+};
+
 const readRequest = (value: Json | undefined): ServerRequest | null => {
   const read = requestSchema.safeParse(value);
   if (!read.success || read.data.method !== "elicitation/create") return null;
   const { params } = read.data;
   if (params.mode !== "url") return params;
-  return URL.parse(params.url ?? "")?.protocol === "https:" ? params : null;
+  const url = addressToOpen(params.url);
+  return url === null ? null : { ...params, url };
 };
 
 /** Next step of a call about its server's questions: ask a person, call again with all answers, or give up. */
