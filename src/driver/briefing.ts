@@ -10,7 +10,7 @@ import { pruneReflections, matchReflections } from "../agent/memory/reflections.
 import type { Reflection } from "../agent/state/records.ts";
 import type { BriefingTopic } from "../agent/state/run.ts";
 import { firstCharacters, textOf } from "../chat/text.ts";
-import { truncateText } from "../chat/truncate.ts";
+import { isLonger, truncateText } from "../chat/truncate.ts";
 import type { LocalizedFile, Sandbox } from "../sandbox/contract.ts";
 import { readOrDefault, readText } from "./read-text.ts";
 import type { WorkContext } from "./work.ts";
@@ -214,6 +214,6 @@ const readExternalContext = async (
     .map((each) => each.trim())
     .filter((each) => each !== "")
     .join("\n\n");
-  const whole = [...text].length <= characters;
+  const whole = !isLonger(text, characters);
   return whole || characters >= leastCharacters ? truncateText(text, characters) : "";
 };
