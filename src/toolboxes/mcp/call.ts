@@ -115,10 +115,10 @@ const failedEnd = (error: unknown, wire: McpWire, { redact }: McpEndpoint): McpC
   return { kind: isUnreachable ? "unreachable" : "lost", reason: reasonOf(error, redact) };
 };
 
-const endOf = (result: CallToolResult, { context }: McpCall, { redact }: McpEndpoint): McpCallEnd => {
+const endOf = (result: CallToolResult, { context }: McpCall): McpCallEnd => {
   if (!isInputRequiredResult(result)) return { kind: "output", output: outputOf(result, context) };
   const { inputRequests = {}, requestState = null } = result;
-  return { kind: "question", requests: redact(inputRequests as unknown as Json), state: requestState };
+  return { kind: "question", requests: inputRequests as unknown as Json, state: requestState };
 };
 
 /** Calls once; returns null if the server did not accept the call for the stored connection. */
@@ -134,7 +134,7 @@ const callOnce = async (
   } catch (error) {
     return isStale(open, error) ? null : failedEnd(error, wire, endpoint);
   }
-  return endOf(result, call, endpoint);
+  return endOf(result, call);
 };
 
 const openFor = async (
