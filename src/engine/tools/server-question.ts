@@ -50,6 +50,9 @@ const answeredSchema = z.object({
   answer: z.string().nullable(),
 });
 
+/** Memo of a call whose server asks nobody anything, but wants to be called again. */
+const pausedSchema = z.object({ wait: waitSchema });
+
 const longestText = 4_000;
 
 const hidden = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
@@ -189,8 +192,10 @@ export const startQuestions = (
   return askNext(server, { requests: asked, state, answers: {}, rounds });
 };
 
-/** Returns the next step after a person's answer, which is in the call's memo; null if the call asked nothing. */
+/** Returns the next step of a call that waited, by its memo; null if the call has not waited. */
 export const continueQuestions = (server: string, memo: Json): NextQuestion | null => {
+  const paused = pausedSchema.safeParse(memo).data;
+  if (paused !== undefined) return { do: "call", wait: paused.wait };
   const read = answeredSchema.safeParse(memo);
   if (!read.success) return null;
   const { asked, answer } = read.data;

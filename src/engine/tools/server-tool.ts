@@ -49,8 +49,11 @@ const unreachable = (server: string, reason: string): ToolOutput => ({
 
 const refusedQuestion = toolError(
   "unsupported",
-  "the server asks for something that people here may not be asked for, or the answers never fitted",
+  "the server asks for something that people here may not be asked for, or never comes to a result",
 );
+
+/** Milliseconds before the first repetition of a call whose server asks for time; the next ones wait twice as long. */
+const firstPauseMs = 500;
 
 /** Number of times that a call asks somebody to sign in: once, and for wider scopes. */
 const mostLogins = 3;
@@ -75,23 +78,21 @@ const askForLogin = (server: string, url: string, { wait, logins }: CallProgress
 const declinedOutput = (server: string): ToolOutput =>
   toolError("denied", `nobody signed in at the MCP server ${server}; go on without it`);
 
-/** Asks a person, or gives up; returns null if there is nothing left to ask. */
-const carryOut = (next: NextQuestion): ToolOutput | Parked | null => {
-  if (next.do === "ask") return parkCallOn(next.park);
-  return next.do === "refuse" ? refusedQuestion : null;
-};
+/** Asks a person, or gives up. */
+const carryOut = (next: Exclude<NextQuestion, { readonly do: "call" }>): ToolOutput | Parked =>
+  next.do === "ask" ? parkCallOn(next.park) : refusedQuestion;
 
-/** Returns the output of a call with what it reports about the server. */
+type Asking = Extract<McpCallReport["end"], { readonly kind: "question" }>;
+
+/** Returns the output of a call that its server ended, with what it reports about the server. */
 const outputOf = (
   { name }: McpServer,
-  { end, connection, listChanged }: McpCallReport,
+  { connection, listChanged }: McpCallReport,
+  end: Exclude<McpCallReport["end"], Asking>,
   progress: CallProgress,
 ): ToolOutput | Parked => {
   const server = { connection, listChanged, failure: null };
-  const { wait } = progress;
-  const rounds = wait === null ? 0 : wait.rounds + 1;
   if (end.kind === "login") return askForLogin(name, end.url, progress);
-  if (end.kind === "question") return carryOut(startQuestions(name, { ...end, rounds })) ?? refusedQuestion;
   if (end.kind === "output") return { ...end.output, server };
   const failed = { ...server, failure: end.reason };
   if (end.kind === "unreachable") return { ...unreachable(name, end.reason), server: failed };
@@ -174,7 +175,14 @@ export const createServerTool = (
     const { signal, keep, sees } = context;
     const shown = { signal, keep, sees, show: (text: string) => context.show(redact(text)) };
     const call = { client, endpoint, connection, tool, args, answers, context: shown };
-    return outputOf(server, redact(await send(safety, call)), progress);
+    const report = redact(await send(safety, call));
+    const { end } = report;
+    if (end.kind !== "question") return outputOf(server, report, end, progress);
+    const rounds = wait === null ? 0 : wait.rounds + 1;
+    const next = startQuestions(server.name, { ...end, rounds });
+    if (next.do !== "call") return carryOut(next);
+    context.memo.set({ wait: { ...next.wait } });
+    return parkCallOn({ on: "time", until: context.now() + firstPauseMs * 2 ** rounds });
   };
   const run = async (args: unknown, context: ToolContext): Promise<ToolOutput | Parked> => {
     const memo = context.memo.get();
@@ -185,8 +193,8 @@ export const createServerTool = (
       return callServer(args, context, { wait, logins: count });
     }
     const next = continueQuestions(server.name, memo);
-    const asked = next === null ? null : carryOut(next);
-    return asked ?? callServer(args, context, { wait: next?.do === "call" ? next.wait : null, logins: 0 });
+    if (next !== null && next.do !== "call") return carryOut(next);
+    return callServer(args, context, { wait: next?.wait ?? null, logins: 0 });
   };
   return {
     name,

@@ -133,6 +133,30 @@ test("TB-26: a server that asks for ever is given up, also where nobody has to a
   expect(calls(server).length).toBeLessThan(10);
 });
 
+test("TB-26: a server that asks for time alone is called again with its state, a few times at most", async () => {
+  const busy = async (rounds: number) => {
+    const states: unknown[] = [];
+    const server = await serverOf({
+      tools: () => [textTool("deploy")],
+      call: (_name, _args, { mcpReq }) => {
+        states.push(mcpReq.requestState());
+        return states.length > rounds
+          ? textResult("deployed")
+          : inputRequired({ requestState: `later-${states.length}` });
+      },
+    });
+    const bench = await deployBench(server);
+    bench.send("Go");
+    await bench.idle();
+    for (let round = 0; round < 10; round++) await bench.pass(60_000);
+    return { output: output(bench), states };
+  };
+  expect(await busy(2)).toEqual({ output: "deployed", states: [undefined, "later-1", "later-2"] });
+  const endless = await busy(100);
+  expect(endless.output).toMatch(/^unsupported: .*never comes to a result/);
+  expect(endless.states).toHaveLength(6);
+});
+
 test("TB-26: an address to open is an authorization ask, and a denial tells the server so", async () => {
   const url = "https://sea.example/sign-in?state=1";
   for (const [decision, action] of [
