@@ -129,6 +129,8 @@ const send = async (safety: Safety, call: ServerCall): Promise<McpCallReport> =>
   };
   const request = answers === undefined ? given : { ...given, answers };
   const first = await client.call(endpoint, connection, request);
+  // A call that was cancelled says nothing about its server.
+  if (first.end.kind === "lost" || first.end.kind === "unreachable") context.signal.throwIfAborted();
   if (first.end.kind !== "lost" || safety === "unsafe") return first;
   const second = await client.call(endpoint, null, request);
   if (second.end.kind !== "lost") return second;
