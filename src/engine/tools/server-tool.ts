@@ -84,6 +84,20 @@ const carryOut = (next: Exclude<NextQuestion, { readonly do: "call" }>): ToolOut
 
 type Asking = Extract<McpCallReport["end"], { readonly kind: "question" }>;
 
+/** Asks a person what a server wants to know, or lets the call wait if the server asks for time alone. */
+const answerAsking = (
+  server: string,
+  asking: Asking,
+  wait: ServerWait | null,
+  { memo, now }: ToolContext,
+): ToolOutput | Parked => {
+  const rounds = wait === null ? 0 : wait.rounds + 1;
+  const next = startQuestions(server, { ...asking, rounds });
+  if (next.do !== "call") return carryOut(next);
+  memo.set({ wait: { ...next.wait } });
+  return parkCallOn({ on: "time", until: now() + firstPauseMs * 2 ** rounds });
+};
+
 /** Returns the output of a call that its server ended, with what it reports about the server. */
 const outputOf = (
   { name }: McpServer,
@@ -179,12 +193,8 @@ export const createServerTool = (
     const call = { client, endpoint, connection, tool, args, answers, context: shown };
     const report = redact(await send(safety, call));
     const { end } = report;
-    if (end.kind !== "question") return outputOf(server, report, end, progress);
-    const rounds = wait === null ? 0 : wait.rounds + 1;
-    const next = startQuestions(server.name, { ...end, rounds });
-    if (next.do !== "call") return carryOut(next);
-    context.memo.set({ wait: { ...next.wait } });
-    return parkCallOn({ on: "time", until: context.now() + firstPauseMs * 2 ** rounds });
+    if (end.kind === "question") return answerAsking(server.name, end, wait, context);
+    return outputOf(server, report, end, progress);
   };
   const run = async (args: unknown, context: ToolContext): Promise<ToolOutput | Parked> => {
     const memo = context.memo.get();
