@@ -101,7 +101,7 @@ const answerAsking = (
 /** Returns the output of a call that its server ended, with what it reports about the server. */
 const outputOf = (
   { name }: McpServer,
-  { connection, listChanged }: McpCallReport,
+  { connection, listChanged }: Omit<McpCallReport, "end">,
   end: Exclude<McpCallReport["end"], Asking>,
   progress: CallProgress,
 ): ToolOutput | Parked => {
@@ -179,22 +179,17 @@ export const createServerTool = (
     if (pause !== null) return pause;
     const { connection = null, authorize = noTokens } = context.server ?? {};
     if (client === null) return unreachable(server.name, "this deployment contains no MCP client");
-    let endpoint: McpEndpoint;
-    try {
-      endpoint = await endpointOf(authorize);
-    } catch (error) {
-      return unreachable(server.name, errorMessageOf(error));
-    }
+    const endpoint = await endpointOf(authorize).catch(errorMessageOf);
+    if (typeof endpoint === "string") return unreachable(server.name, endpoint);
     const { wait } = progress;
     const answers = wait === null ? undefined : { responses: wait.answers, state: wait.state };
     const { redact } = endpoint;
     const { signal, keep, sees } = context;
     const shown = { signal, keep, sees, show: (text: string) => context.show(redact(text)) };
     const call = { client, endpoint, connection, tool, args, answers, context: shown };
-    const report = redact(await send(safety, call));
-    const { end } = report;
+    const { end, ...found } = redact(await send(safety, call));
     if (end.kind === "question") return answerAsking(server.name, end, wait, context);
-    return outputOf(server, report, end, progress);
+    return outputOf(server, found, end, progress);
   };
   const run = async (args: unknown, context: ToolContext): Promise<ToolOutput | Parked> => {
     const memo = context.memo.get();
