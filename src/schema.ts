@@ -58,7 +58,7 @@ export const size = () =>
   ]);
 
 /** Counts the code points of a text. */
-export const characters = (text: string): number => [...text].length;
+const characters = (text: string): number => [...text].length;
 
 /** A text of `min` to `max` code points. */
 export const text = (max: number, min = 0) =>

@@ -7,11 +7,31 @@ export const cleanText = (text: string): string => text.toWellFormed().replaceAl
 export const textOf = (parts: readonly (Part | Omit<ToolResultPart, "content">)[]): string =>
   parts.map((part) => (part.type === "text" ? part.text : "")).join("");
 
+const isPair = (text: string, at: number): boolean => (text.codePointAt(at) ?? 0) > 0xffff;
+
+/** Returns the index after `count` code points from an index on. A list of them would need many times the memory. */
+export const skipCharacters = (text: string, count: number, from = 0): number => {
+  let at = from;
+  for (let left = count; left > 0 && at < text.length; left--) at += isPair(text, at) ? 2 : 1;
+  return at;
+};
+
+/** Counts the code points of a text. */
+export const countCharacters = (text: string): number => {
+  let count = 0;
+  for (let at = 0; at < text.length; at += isPair(text, at) ? 2 : 1) count += 1;
+  return count;
+};
+
 /** The first `count` code points of a text; no character is split. */
-export const firstCharacters = (text: string, count: number): string => {
-  if (text.length <= count) return text;
-  const slice = text.slice(0, count * 2);
-  return [...slice].slice(0, count).join("");
+export const firstCharacters = (text: string, count: number): string =>
+  text.slice(0, skipCharacters(text, count));
+
+/** The last `count` code points of a text; no character is split. */
+export const lastCharacters = (text: string, count: number): string => {
+  let at = text.length;
+  for (let left = count; left > 0 && at > 0; left--) at -= isPair(text, at - 2) ? 2 : 1;
+  return text.slice(at);
 };
 
 /** Splits a text into pieces of at most `length` UTF-16 units, at least one; no surrogate pair is split. */

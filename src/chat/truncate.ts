@@ -1,3 +1,5 @@
+import { countCharacters, firstCharacters, lastCharacters } from "./text.ts";
+
 /** This file cuts texts to head and tail. Lengths are code points, and no cut splits one. */
 
 const truncationMarker = (shown: number, total: number, recall: string | null): string =>
@@ -8,7 +10,7 @@ export const widestId = (recall: string | null): string | null => recall?.padEnd
 
 /** Whether a text has more than `most` characters. */
 export const isLonger = (text: string, most: number): boolean =>
-  text.length > most && (text.length > 2 * most || [...text].length > most);
+  text.length > most && (text.length > 2 * most || countCharacters(text) > most);
 
 /** Cuts to `most` characters, the marker included; `recall` names the stored whole, `total` is its original length. */
 export const truncateText = (
@@ -18,12 +20,10 @@ export const truncateText = (
   total?: number,
 ): string => {
   if (!isLonger(text, most)) return text;
-  const points = [...text];
-  const whole = total ?? points.length;
+  const whole = total ?? countCharacters(text);
   const room = Math.max(0, most - truncationMarker(whole, whole, widestId(recall)).length);
   const head = Math.ceil(room / 2);
   const tail = room - head;
-  const end = tail === 0 ? "" : points.slice(-tail).join("");
-  const cut = `${points.slice(0, head).join("")}${truncationMarker(room, whole, recall)}${end}`;
-  return [...cut].slice(0, most).join("");
+  const cut = `${firstCharacters(text, head)}${truncationMarker(room, whole, recall)}${lastCharacters(text, tail)}`;
+  return firstCharacters(cut, most);
 };

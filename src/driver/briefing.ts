@@ -3,14 +3,14 @@ import type { BriefingResult, BriefingMemory } from "../agent/hooks/briefing.ts"
 import { applyBriefing } from "../agent/hooks/briefing.ts";
 import { localizeTermsOf } from "../agent/hooks/localize.ts";
 import { isPreparing, preparingPhaseOf } from "../agent/hooks/preparing.ts";
-import type { ServerAnswer } from "../agent/hooks/servers.ts";
-import { serverLinkOf, wantedServers } from "../agent/hooks/servers.ts";
+import type { ServerAnswer, WantedServer } from "../agent/hooks/servers.ts";
+import { wantedServers } from "../agent/hooks/servers.ts";
 import { memoryOwnerOf, wordsOf } from "../agent/memory/recall.ts";
 import { pruneReflections, matchReflections } from "../agent/memory/reflections.ts";
 import type { Reflection } from "../agent/state/records.ts";
 import type { BriefingTopic } from "../agent/state/run.ts";
 import { firstCharacters, textOf } from "../chat/text.ts";
-import { truncateText } from "../chat/truncate.ts";
+import { isLonger, truncateText } from "../chat/truncate.ts";
 import type { LocalizedFile, Sandbox } from "../sandbox/contract.ts";
 import { readOrDefault, readText } from "./read-text.ts";
 import type { WorkContext } from "./work.ts";
@@ -118,9 +118,12 @@ const fetchLocalized = async (
   return host.redactor.value(await sandbox.localize({ ...terms, directory }));
 };
 
-const askServer = async (work: WorkContext, server: string, late: boolean): Promise<ServerAnswer> => {
+const askServer = async (
+  work: WorkContext,
+  { name: server, connection }: WantedServer,
+  late: boolean,
+): Promise<ServerAnswer> => {
   const { host } = work;
-  const { connection } = serverLinkOf(host.read(), server);
   const answer = late
     ? null
     : await withTimeout(work, topicTimeoutMs.servers, (ending) =>
@@ -211,6 +214,6 @@ const readExternalContext = async (
     .map((each) => each.trim())
     .filter((each) => each !== "")
     .join("\n\n");
-  const whole = [...text].length <= characters;
+  const whole = !isLonger(text, characters);
   return whole || characters >= leastCharacters ? truncateText(text, characters) : "";
 };

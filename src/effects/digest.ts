@@ -1,7 +1,6 @@
 import type { Message, ToolCallPart, ToolResultPart } from "../chat/message.ts";
-import { characters } from "../schema.ts";
 import { parseJson } from "../chat/json.ts";
-import { preview, textOf } from "../chat/text.ts";
+import { countCharacters, preview, textOf } from "../chat/text.ts";
 import { withReferences } from "./texts.ts";
 
 /** Creates digests: lines that replace a result and name the call and the size of its output (`style: digest`). */
@@ -59,7 +58,7 @@ const sizeOf = (tool: string, text: string): string => {
   if (exit !== null) return exit;
   if (/read/i.test(tool)) return `${countText(countLines(text), "line")}, read again if needed`;
   if (/search|grep|find|list|glob/i.test(tool)) return countText(countLines(text), "line");
-  return countText(characters(text), "character");
+  return countText(countCharacters(text), "character");
 };
 
 /** Returns the digest of a result; `call` is the call that it answers, if known. */

@@ -1,19 +1,10 @@
 import { isLonger } from "../chat/truncate.ts";
 import type { ContentPart, Message, ToolResultPart } from "../chat/message.ts";
-import { firstCharacters, preview, textOf } from "../chat/text.ts";
-import { characters } from "../schema.ts";
+import { countCharacters, firstCharacters, lastCharacters, preview, textOf } from "../chat/text.ts";
 
 /** Creates the short texts that replace longer ones. Lengths are characters (code points). */
 
 const previewLength = 80;
-
-/** Returns the last `count` code points of a text; no character is split. */
-const lastCharacters = (text: string, count: number): string =>
-  text.length <= count
-    ? text
-    : Array.from(text.slice(-2 * count))
-        .slice(-count)
-        .join("");
 
 /** Mark at the end of a text that was cut. */
 export const trimMark = "… [trimmed]";
@@ -30,7 +21,7 @@ export const truncateMiddle = (text: string, max: number): string => {
   if (!isLonger(text, max)) return text;
   const head = firstCharacters(text, Math.ceil(max * 0.6));
   const tail = lastCharacters(text.slice(head.length), Math.floor(max * 0.4));
-  const left = characters(text.slice(head.length, text.length - tail.length));
+  const left = countCharacters(text.slice(head.length, text.length - tail.length));
   return `${head}\n[… ${left} characters left out …]\n${tail}`;
 };
 

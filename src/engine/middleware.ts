@@ -2,6 +2,7 @@ import type { Agent, RunLimits, RunLogger } from "../agent/definition/agent.ts";
 import { checkFinishResult, checkStartResult } from "../agent/definition/checks.ts";
 import type { AnswerVerdict, Guardrail } from "../agent/definition/guard.ts";
 import type { Middleware, RunOutcome, StartHook } from "../agent/definition/middleware.ts";
+import { countCharacters } from "../chat/text.ts";
 import { isMiddleware, middlewareKinds } from "../config/sections/agent.ts";
 import type { BuiltInMiddleware } from "../config/sections/agent.ts";
 import type { TeamAgent as AgentConfig } from "../config/team.ts";
@@ -28,7 +29,7 @@ const lengthProblem = (
   text: string,
   { min_length: least, max_length: most }: GuardrailParams,
 ): string | null => {
-  const length = [...text].length;
+  const length = countCharacters(text);
   if (least !== undefined && length < least)
     return `it has ${length} characters, at least ${least} are needed`;
   if (most !== undefined && length > most) return `it has ${length} characters, at most ${most} are allowed`;

@@ -13,13 +13,16 @@ export interface CallAct {
   readonly subject: string;
   /** Words of a command, which the subject joins by spaces: a remembered approval keeps them apart. */
   readonly argv?: readonly string[];
+  /** Text that the command reads as its standard input, which may be a script. */
+  readonly stdin?: string | undefined;
 }
 
 /** Returns whether a value that a tool returned is an act. */
 export const isCallAct = (value: unknown): value is CallAct => {
-  const { act, subject, argv = [] } = fieldsOf(value);
+  const { act, subject, argv = [], stdin = "" } = fieldsOf(value);
   const isArgv = Array.isArray(argv) && argv.every((word) => typeof word === "string");
-  return actNames.some((name) => name === act) && typeof subject === "string" && isArgv;
+  const areTexts = typeof subject === "string" && typeof stdin === "string";
+  return actNames.some((name) => name === act) && areTexts && isArgv;
 };
 
 /** Returns whether the subjects of an act are paths. */

@@ -1,3 +1,5 @@
+import { countCharacters, firstCharacters, lastCharacters } from "../chat/text.ts";
+
 /** Limits the output of tools. Lengths are code points; no cut splits one. */
 
 const storedLimit = 4 * 1_048_576;
@@ -14,23 +16,22 @@ export interface LimitedOutput {
 const omissionMarker = (omitted: number, id: string): string =>
   ` … [${omitted} characters omitted; recall("${id}") has the full text] … `;
 
-const truncateStored = (points: readonly string[]): string => {
-  if (points.length <= storedLimit) return points.join("");
+const truncateStored = (text: string, length: number): string => {
+  if (length <= storedLimit) return text;
   const half = storedLimit / 2;
-  return `${points.slice(0, half).join("")}\n… [${points.length - storedLimit} characters were not kept] …\n${points.slice(-half).join("")}`;
+  return `${firstCharacters(text, half)}\n… [${length - storedLimit} characters were not kept] …\n${lastCharacters(text, half)}`;
 };
 
 /** Cuts a text to `limit` characters, including the marker; `id` names the stored full text. */
 export const limitOutput = (text: string, limit: number, id: string): LimitedOutput => {
   if (text.length <= limit) return { text, omitted: 0, full: text };
-  const points = [...text];
-  if (points.length <= limit) return { text, omitted: 0, full: text };
+  const length = countCharacters(text);
+  if (length <= limit) return { text, omitted: 0, full: text };
   // The longest id is assumed, so that equal texts are cut alike whatever their id.
-  const room = Math.max(0, limit - omissionMarker(points.length, id.padEnd(6)).length);
+  const room = Math.max(0, limit - omissionMarker(length, id.padEnd(6)).length);
   const head = Math.ceil(room / 2);
   const tail = room - head;
-  const omitted = points.length - head - tail;
-  const end = tail === 0 ? "" : points.slice(-tail).join("");
-  const cut = `${points.slice(0, head).join("")}${omissionMarker(omitted, id)}${end}`;
-  return { text: [...cut].slice(0, Math.max(limit, 0)).join(""), omitted, full: truncateStored(points) };
+  const omitted = length - head - tail;
+  const cut = `${firstCharacters(text, head)}${omissionMarker(omitted, id)}${lastCharacters(text, tail)}`;
+  return { text: firstCharacters(cut, limit), omitted, full: truncateStored(text, length) };
 };

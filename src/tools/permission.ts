@@ -284,8 +284,8 @@ const originPattern = (address: string): string | null => {
 /** Returns the pattern of a remembered command; shell text cannot be matched safely, so it is never remembered. */
 function rememberedCommand(tool: string, acts: readonly CallAct[] = []): string | null {
   if (tool === "exec_shell") return null;
-  const argv = acts.find(({ act }) => act === "exec")?.argv;
-  return argv === undefined ? "*" : commandPattern(argv);
+  const { argv, stdin } = acts.find(({ act }) => act === "exec") ?? {};
+  return argv === undefined ? "*" : commandPattern(argv, stdin);
 }
 
 function rememberedPattern({ tool, toolbox, subjects, acts }: PermissionCall): string | null {

@@ -25,16 +25,19 @@ const longestLine = 4_096;
 
 /** Returns a word as a shell would read it back, so that no two commands share a line. */
 const quote = (word: string): string =>
-  /^[^\s'"\\]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+  /^[^\s'"\\<]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
 /**
- * Returns the pattern for a command: its program and first argument; the exact line of a program that runs others,
- * or whose first argument is an option or missing. Null: the line is too long for a lasting approval.
+ * Returns the pattern for a command: its program and first argument; the exact line with its standard input of a
+ * program that runs others, or whose first argument is an option or missing. Null: the line is too long for a
+ * lasting approval.
  */
-export const commandPattern = (argv: readonly string[]): string | null => {
-  const line = argv.map(quote).join(" ");
-  if (line.length > longestLine) return null;
+export const commandPattern = (argv: readonly string[], stdin?: string): string | null => {
   const [program = "", first = "-"] = argv;
   const isExact = runners.has(nameOf(program)) || first.startsWith("-");
+  const line = [...argv.map(quote), ...(isExact && stdin !== undefined ? ["<<<", quote(stdin)] : [])].join(
+    " ",
+  );
+  if (line.length > longestLine) return null;
   return isExact ? line : `${quote(program)} ${quote(first)} *`;
 };

@@ -147,8 +147,9 @@ export const mcpServerSchema = z
     name: z
       .string()
       .regex(
-        /^[A-Za-z](?!.*__)[A-Za-z0-9_-]{0,63}$/,
-        "invalid_value: a server name has letters, digits, - and single _",
+        // The names of tools begin with it and `__`, and a name that is cut to 64 characters keeps these.
+        /^[A-Za-z](?!.*__|.*_$)[A-Za-z0-9_-]{0,51}$/,
+        "invalid_value: a server name has at most 52 letters, digits, - and single _, and no _ at its end",
       )
       .describe("Name of the server and of its toolbox."),
     url: z.string().optional().describe("Address of the server."),

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { serverToolName } from "../../src/toolboxes/mcp/names.ts";
 import { complaints, team } from "./support.ts";
 
 const rules = (...lines: readonly string[]): Promise<string[]> =>
@@ -52,6 +53,32 @@ test("TB-7 CF-25: a pattern that fits no tool of the team is warned of, unless a
   expect(await complaints(team({ top: `${servers}\n${rule}` }))).toEqual([]);
 });
 
+test("TB-7 TB-22 CF-25: a server's tool under a name that models do not see binds nothing, and the right name is told", async () => {
+  const long = "a".repeat(60);
+  const servers = "mcp_servers:\n  - { name: sea, url: https://mcp.example/mcp }\n";
+  const saidOf = async (name: string) => {
+    const at = `"${name}"`;
+    const lines = await complaints(
+      team({
+        top: `${servers}permissions: { rules: [{ tool: ${at}, action: deny }] }`,
+        agent: `    effects: [{ kind: tool_scope, params: { exclude: [${at}] } }]\n    options: { on_interrupt: { ${at}: ask } }`,
+      }),
+    );
+    return lines.map((line) => [/error unknown_tool (\S+?)[.:]/.exec(line)?.[1], line.split("write ")[1]]);
+  };
+  for (const [name, seen] of [
+    ["sea__two.b", "sea__two_b"],
+    ["sea__two.*", "sea__two_*"],
+    [`sea__${long}`, serverToolName("sea", long)],
+  ] as const)
+    expect(await saidOf(name)).toEqual([
+      ["agents[0]", seen],
+      ["agents[0]", seen],
+      ["permissions", seen],
+    ]);
+  for (const name of ["sea__two_b", "sea__*[a-z]", "other__two.b"]) expect(await saidOf(name)).toEqual([]);
+});
+
 test("EF-40 CF-25: a scope that hides or shows a tool that is not there is warned of", async () => {
   const scope = "{ kind: tool_scope, params: { exclude: [exec_rn], include: ['fs_*', github__x] } }";
   expect(await complaints(team({ agent: `    effects: [${scope}]` }))).toEqual([
@@ -59,4 +86,12 @@ test("EF-40 CF-25: a scope that hides or shows a tool that is not there is warne
       'key_ignored agents[0].effects[0].params.exclude[0]: no tool of this team fits "exec_rn"',
     ),
   ]);
+});
+
+test("CF-12 TB-22: the name of an MCP server stays apart from those of its tools, also where these are cut", async () => {
+  const named = async (name: string) =>
+    (
+      await complaints(team({ top: `mcp_servers: [{ name: ${name}, url: 'https://a.example/mcp' }]` }))
+    ).filter((line) => line.includes("invalid_value")).length;
+  expect(await Promise.all(["a_b", "n".repeat(52), "a_", "n".repeat(53)].map(named))).toEqual([0, 0, 1, 1]);
 });

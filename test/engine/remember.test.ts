@@ -109,6 +109,28 @@ test("★ TB-8: commands with the same letters and other words are others", asyn
   expect(query).toMatchObject({ shown: { pattern: "psql 'select 1' *" }, asks: true });
 });
 
+test("★ TB-8: a program that reads a script is remembered with its input, and no other script is let through", async () => {
+  const reading = (stdin: string, command: string, ...args: string[]): Call => [
+    "exec_run",
+    { command, args, stdin },
+  ];
+  const call = reading("echo hi", "bash");
+  const same = await approved(call, call);
+  expect(same).toEqual({
+    shown: { tool: "exec_run", pattern: "bash <<< 'echo hi'" },
+    granted: [same.shown],
+    asks: false,
+  });
+  for (const other of [reading("rm -rf x", "bash"), exec("bash"), exec("bash", "<<<", "echo hi")]) {
+    expect((await approved(call, other)).asks).toBe(true);
+    expect((await approved(other, call)).asks).toBe(true);
+  }
+  const long = reading("x".repeat(5_000), "python3", "-");
+  expect(await approved(long, long)).toEqual({ shown: undefined, granted: [], asks: true });
+  const patch = await approved(reading("one", "git", "apply"), reading("two", "git", "apply"));
+  expect(patch).toMatchObject({ shown: { pattern: "git apply *" }, asks: false });
+});
+
 test("★ TB-8: of shell text nothing is remembered, and the ask offers nothing", async () => {
   const call: Call = ["exec_shell", { script: "ls" }];
   expect(await approved(call, call)).toEqual({ shown: undefined, granted: [], asks: true });

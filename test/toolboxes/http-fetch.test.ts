@@ -442,6 +442,28 @@ test("TB-19: an approved POST that a redirect moves on is approved for that plac
   ]);
 });
 
+test("TB-19: where a redirect leads from a POST to a GET that is not made, the POST may have taken effect, and the model is told so", async () => {
+  const posted = { url: site, method: "POST", body: "b" };
+  const broken = { ...toDock, "https://dock.example/page": () => Promise.reject(new Error("broken")) };
+  const { bench } = await play([posted], {
+    web: { ...toDock, [site]: redirect("https://dock.example/page", 303) },
+    team: listed,
+  });
+  await answer(bench, "deny", { message: "Not there." });
+  expect(lastText(bench, "tool")).toMatch(/^unknown: [^]*denied: Not there\.$/);
+  for (const status of [302, 303]) {
+    const web = { ...broken, [site]: redirect("https://dock.example/page", status) };
+    const { text, bench: ended, sent } = await fetched(posted, { web });
+    expect(sent.map(({ method }) => method)).toEqual(["POST", "GET"]);
+    expect([text, lastEvent(ended, "tool_call_end")["outcome"]]).toEqual([
+      expect.stringMatching(/^unknown: the connection broke/),
+      "unknown",
+    ]);
+  }
+  const read = await fetched({ url: site }, { web: broken });
+  expect(read.text).toBe("failed: broken");
+});
+
 const canary = "canary-token-0123456789";
 const bound = `http: { headers: { "https://harbour.example": { Authorization: "Bearer \${HARBOUR_TOKEN}", X-Team: limpet } } }`;
 

@@ -1,6 +1,5 @@
 import { fieldsOf, isJsonObject, ownEntry } from "../../chat/json.ts";
-import { firstCharacters } from "../../chat/text.ts";
-import { characters } from "../../schema.ts";
+import { countCharacters, firstCharacters } from "../../chat/text.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { graphIdPattern, graphTaskSchema, mostGraphTasks } from "../../tools/task-graph.ts";
 import type { GraphState } from "../state/events.ts";
@@ -92,10 +91,10 @@ export const interpolateOutputs = (text: string, outcomeOf: (id: string) => Grap
 
 /** Cuts a text to `most` characters; one that was cut says how much of it is shown. */
 export const shortenText = (text: string, most: number): string => {
-  const total = characters(text);
+  const total = countCharacters(text);
   if (total <= most) return text;
   const marker = (shown: number): string => `… [${shown} of ${total} characters shown]`;
-  const shown = most - characters(marker(most));
+  const shown = most - countCharacters(marker(most));
   return `${firstCharacters(text, shown)}${marker(shown)}`;
 };
 

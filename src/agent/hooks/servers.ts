@@ -84,8 +84,15 @@ export const serverLinkOf = ({ serverLinks }: Pick<Session, "serverLinks">, serv
 const toolsOf = ({ serverTools }: Pick<Session, "serverTools">, server: string): readonly ServerTool[] =>
   ownEntry(serverTools ?? {}, server) ?? [];
 
+type ServerUser = Pick<Agent, "servers" | "tools">;
+
 /** Returns the agent of a thread. */
-type AgentFinder = (threadId: string) => Pick<Agent, "servers">;
+type AgentFinder = (threadId: string) => ServerUser;
+
+/** Returns whether an agent may use a server, be it only by the tools that its caller lends. */
+const mayUse = ({ servers, tools }: ServerUser, server: string): boolean =>
+  servers.some(({ name }) => name === server) ||
+  [...tools.values()].some(({ toolbox }) => toolbox === server);
 
 /** Returns whether another run may use the server: the tools that its model was shown stay as they are. */
 const isInUse = (
@@ -94,9 +101,14 @@ const isInUse = (
   server: string,
   find: AgentFinder,
 ): boolean =>
-  Object.values(threads).some(
-    ({ id, run }) => id !== threadId && run !== null && find(id).servers.some(({ name }) => name === server),
-  );
+  Object.values(threads).some(({ id, run }) => id !== threadId && run !== null && mayUse(find(id), server));
+
+/** Server that a run asks for its tools. */
+export interface WantedServer {
+  readonly name: string;
+  /** Connection whose session the new list ends; null while other runs may use it. */
+  readonly connection: Json;
+}
 
 /** Lists the servers that a run asks for their tools before its first turn. */
 export const wantedServers = (
@@ -104,14 +116,14 @@ export const wantedServers = (
   threadId: string,
   find: AgentFinder,
   now: number,
-): readonly string[] =>
-  find(threadId)
-    .servers.filter(({ name, required }) => {
-      const link = serverLinkOf(state, name);
-      if (link.failures > 0 ? required : link.listedAt === null) return true;
-      return !isInUse(state, threadId, name, find) && isListDue(link, toolsOf(state, name), now);
-    })
-    .map(({ name }) => name);
+): readonly WantedServer[] =>
+  find(threadId).servers.flatMap(({ name, required }) => {
+    const link = serverLinkOf(state, name);
+    const inUse = isInUse(state, threadId, name, find);
+    const isNeeded = link.failures > 0 ? required : link.listedAt === null;
+    const isWanted = isNeeded || (!inUse && isListDue(link, toolsOf(state, name), now));
+    return isWanted ? [{ name, connection: inUse ? null : link.connection }] : [];
+  });
 
 const setLink = (draft: Draft, server: string, link: ServerLink): void => {
   draft.state.serverLinks = { ...draft.state.serverLinks, [server]: link };
@@ -175,6 +187,8 @@ const applyFailure = (
   { server, state, reason }: Pick<Extract<ServerAnswer, { ok: false }>, "server" | "state" | "reason">,
 ): void => {
   const link = serverLinkOf(draft.state, server);
+  // Calls that were under way when the server failed say nothing new.
+  if (draft.context.now < link.retryAt) return;
   setLink(draft, server, failedLink(link, draft.context.now));
   if (link.failures === 0) reportStatus(draft, threadId, { server, state, error: reason });
 };

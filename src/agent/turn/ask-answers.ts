@@ -131,15 +131,19 @@ const limitOfAsk = ({ thread, budget }: Ask): Pick<ReachedLimit, "scope" | "thre
   kind: limitKindOf(budget?.kind),
 });
 
-/** Judges the call again by the newest rules and grants, on the arguments as they would run. */
+/**
+ * Judges the call again by the newest rules and grants, on the arguments as they would run. What an unsafe call has
+ * begun stays unsafe, whatever it goes on with.
+ */
 export const rejudgeCall = (
   draft: Draft,
   threadId: string,
-  given: Pick<Call, "call" | "edited" | "moved">,
+  given: Pick<Call, "call" | "edited" | "moved" | "attempts" | "plan">,
 ): CallPlan => {
   const args = argsOf(given);
   const call = args === given.call.args ? given.call : { ...given.call, args };
-  return agentOf(draft, threadId).judge(call, grantsOf(draft), placeOf(draft.state, threadId));
+  const plan = agentOf(draft, threadId).judge(call, grantsOf(draft), placeOf(draft.state, threadId));
+  return given.attempts > 0 && given.plan.safety === "unsafe" ? { ...plan, safety: "unsafe" } : plan;
 };
 
 /** Judges a waiting call again when it may start: grants or rules may have changed meanwhile. */

@@ -2,6 +2,7 @@ import { guardAnswer } from "../hooks/guardrails.ts";
 import { startVerification, describeCheck, verificationWorkOf } from "../hooks/verification.ts";
 import type { Run } from "../state/run.ts";
 import type { AfterVerification, VerificationWork } from "../state/verification.ts";
+import { lastCharacters } from "../../chat/text.ts";
 import { limitOutput } from "../../tools/output.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendNote, emit, keepForRecall, runOf } from "../transaction/draft.ts";
@@ -22,8 +23,6 @@ const longestTail = 2_000;
 
 const longestOutput = 32_000;
 
-const tailOf = (text: string): string => [...text].slice(-longestTail).join("");
-
 const report = (draft: Draft, threadId: string, work: VerificationWork, outcome: CheckOutcome): void => {
   const about = describeCheck(work, runOf(draft, threadId).verification);
   if (outcome.is === "no_command") {
@@ -32,7 +31,12 @@ const report = (draft: Draft, threadId: string, work: VerificationWork, outcome:
   }
   const { is: state, exitCode, output } = outcome;
   const code = exitCode === undefined ? {} : { exit_code: exitCode };
-  emit(draft, threadId, "verify", { state, ...about, ...code, output_tail: tailOf(output) });
+  emit(draft, threadId, "verify", {
+    state,
+    ...about,
+    ...code,
+    output_tail: lastCharacters(output, longestTail),
+  });
 };
 
 /** Stores the outcome of an ended check together with what follows from it. */

@@ -1,4 +1,4 @@
-import { characters } from "../../schema.ts";
+import { countCharacters } from "../../chat/text.ts";
 import { maximumBytes } from "../document/safety.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { readTextFile } from "./files-map.ts";
@@ -18,10 +18,10 @@ export const readContext = (report: FolderReport, files: TeamFiles, maximum: num
     return text === null ? [] : [{ path, text: text.trim() }];
   });
   const context_text = texts.map(({ text }) => text).join("\n\n");
-  const total = characters(context_text);
+  const total = countCharacters(context_text);
   const last = texts.at(-1);
   if (total > maximum && last !== undefined) {
-    const sizes = texts.map(({ path, text }) => `${path} ${characters(text)}`).join(", ");
+    const sizes = texts.map(({ path, text }) => `${path} ${countCharacters(text)}`).join(", ");
     const message = `the project context has ${total} characters, at most ${maximum} are allowed: ${sizes}`;
     report.addFile("context_too_large", last.path, message, "shorten it, or raise context.max_chars");
   }

@@ -1,5 +1,6 @@
 import { isOfKind } from "../../effects/schema.ts";
 import { globFault, matchesGlob } from "../../sandbox/glob.ts";
+import { serverToolName } from "../../toolboxes/mcp/names.ts";
 import { isFileAct } from "../../tools/acts.ts";
 import { writeAddressPattern } from "../../tools/egress/address-pattern.ts";
 import type { Path } from "../document/diagnostics.ts";
@@ -105,6 +106,30 @@ const checkToolboxes = (draft: TeamDraft, index: number, agent: AgentShape, know
   });
 };
 
+const wildcards = /[*?[]/;
+
+/** Returns the name that models see of a server's tool if it is not the one in the team's file; null otherwise. */
+const seenNameOf = (name: string, servers: readonly string[]): string | null => {
+  const server = servers.find((each) => name.startsWith(`${each}__`));
+  if (server === undefined) return null;
+  if (wildcards.test(name)) return name.replace(/[^\w\\*?[\]!^-]/g, "_");
+  return serverToolName(server, name.slice(server.length + 2));
+};
+
+/** Reports the name or pattern of a server's tool that fits none, since models see tools under other names. */
+const checkServerTool = (
+  draft: TeamDraft,
+  path: Path,
+  name: string,
+  { servers }: KnownTools,
+  which: "key" | "value" = "value",
+): void => {
+  const seen = seenNameOf(name, servers);
+  if (seen === null || seen === name) return;
+  const message = `no tool is named "${name}": other characters than letters, digits, _ and - become _, and a long name is cut`;
+  draft.report("unknown_tool", path, message, { which, hint: `write ${seen}` });
+};
+
 /** Checks tools that are keys of an option; a map that agents inherit from the defaults is checked once. */
 const checkToolKeys = (
   draft: TeamDraft,
@@ -118,6 +143,7 @@ const checkToolKeys = (
     if (looked.has(written)) continue;
     looked.add(written);
     for (const tool of Object.keys(value.options[option])) {
+      checkServerTool(draft, [...path, tool], tool, known, "key");
       if (draft.tools.has(tool) || tool.includes("__")) continue;
       const hint = known.suggestTool(tool);
       draft.report("unknown_tool", [...path, tool], `there is no tool "${tool}"`, { which: "key", hint });
@@ -195,8 +221,6 @@ const checkMatch = (draft: TeamDraft, path: Path, { act, match }: Rule, named: r
   if (act === "egress" || areOf(["http"])) checkRuleAddress(draft, path, match);
 };
 
-const wildcards = /[*?[]/;
-
 /** Whether a pattern of tools may fit tools of an MCP server, whose names begin with the server's. */
 const mayFitServer = (pattern: string, servers: readonly string[]): boolean => {
   const [start = ""] = pattern.split(wildcards);
@@ -208,8 +232,9 @@ const toolsThatFit = (draft: TeamDraft, pattern: string): readonly string[] =>
   [...draft.tools].filter((name) => matchesGlob(pattern, name, { segments: false }));
 
 /** Warns of a pattern that fits no tool: it may have been meant to close something. */
-const checkFit = (draft: TeamDraft, path: Path, pattern: string, { servers }: KnownTools): void => {
-  if (mayFitServer(pattern, servers) || toolsThatFit(draft, pattern).length > 0) return;
+const checkFit = (draft: TeamDraft, path: Path, pattern: string, known: KnownTools): void => {
+  checkServerTool(draft, path, pattern, known);
+  if (mayFitServer(pattern, known.servers) || toolsThatFit(draft, pattern).length > 0) return;
   draft.report("key_ignored", path, `no tool of this team fits "${pattern}"`, {
     hint: "name tools as npx limpet explain --kinds lists them; only a tool that a client brings could fit",
   });
@@ -224,6 +249,7 @@ const checkRule = (draft: TeamDraft, path: Path, rule: Rule, known: KnownTools):
   checkPattern(draft, [...path, "tool"], tool);
   if (named.length > 0) return;
   if (wildcards.test(tool)) return checkFit(draft, [...path, "tool"], tool, known);
+  checkServerTool(draft, [...path, "tool"], tool, known);
   const near = tool.includes("__") ? null : known.nearestTool(tool);
   if (near !== null) {
     const hint = `did you mean "${near}"?`;

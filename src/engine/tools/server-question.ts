@@ -50,6 +50,9 @@ const answeredSchema = z.object({
   answer: z.string().nullable(),
 });
 
+/** Memo of a call whose server asks nobody anything, but wants to be called again. */
+const pausedSchema = z.object({ wait: waitSchema });
+
 const longestText = 4_000;
 
 const hidden = /(?![\n\t])[\p{Cc}\p{Cf}]/gu;
@@ -138,12 +141,22 @@ const replyTo = (request: ServerRequest, answer: string | null): JsonObject | st
   return typeof content === "string" ? content : { action: "accept", content };
 };
 
+const longestAddress = 8_192;
+
+/** Returns an address as a person can judge it: its host in plain letters and nothing before it; null for others. */
+const addressToOpen = (given = ""): string | null => {
+  const url = URL.parse(given);
+  const isPlain = url?.protocol === "https:" && url.username === "" && url.password === "";
+  return isPlain && url.href.length <= longestAddress ? url.href : null;
+};
+
 const readRequest = (value: Json | undefined): ServerRequest | null => {
   const read = requestSchema.safeParse(value);
   if (!read.success || read.data.method !== "elicitation/create") return null;
   const { params } = read.data;
   if (params.mode !== "url") return params;
-  return URL.parse(params.url ?? "")?.protocol === "https:" ? params : null;
+  const url = addressToOpen(params.url);
+  return url === null ? null : { ...params, url };
 };
 
 /** Next step of a call about its server's questions: ask a person, call again with all answers, or give up. */
@@ -179,8 +192,10 @@ export const startQuestions = (
   return askNext(server, { requests: asked, state, answers: {}, rounds });
 };
 
-/** Returns the next step after a person's answer, which is in the call's memo; null if the call asked nothing. */
+/** Returns the next step of a call that waited, by its memo; null if the call has not waited. */
 export const continueQuestions = (server: string, memo: Json): NextQuestion | null => {
+  const paused = pausedSchema.safeParse(memo).data;
+  if (paused !== undefined) return { do: "call", wait: paused.wait };
   const read = answeredSchema.safeParse(memo);
   if (!read.success) return null;
   const { asked, answer } = read.data;

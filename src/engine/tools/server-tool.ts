@@ -49,8 +49,11 @@ const unreachable = (server: string, reason: string): ToolOutput => ({
 
 const refusedQuestion = toolError(
   "unsupported",
-  "the server asks for something that people here may not be asked for, or the answers never fitted",
+  "the server asks for something that people here may not be asked for, or never comes to a result",
 );
+
+/** Milliseconds before the first repetition of a call whose server asks for time; the next ones wait twice as long. */
+const firstPauseMs = 500;
 
 /** Number of times that a call asks somebody to sign in: once, and for wider scopes. */
 const mostLogins = 3;
@@ -75,23 +78,35 @@ const askForLogin = (server: string, url: string, { wait, logins }: CallProgress
 const declinedOutput = (server: string): ToolOutput =>
   toolError("denied", `nobody signed in at the MCP server ${server}; go on without it`);
 
-/** Asks a person, or gives up; returns null if there is nothing left to ask. */
-const carryOut = (next: NextQuestion): ToolOutput | Parked | null => {
-  if (next.do === "ask") return parkCallOn(next.park);
-  return next.do === "refuse" ? refusedQuestion : null;
+/** Asks a person, or gives up. */
+const carryOut = (next: Exclude<NextQuestion, { readonly do: "call" }>): ToolOutput | Parked =>
+  next.do === "ask" ? parkCallOn(next.park) : refusedQuestion;
+
+type Asking = Extract<McpCallReport["end"], { readonly kind: "question" }>;
+
+/** Asks a person what a server wants to know, or lets the call wait if the server asks for time alone. */
+const answerAsking = (
+  server: string,
+  asking: Asking,
+  wait: ServerWait | null,
+  { memo, now }: ToolContext,
+): ToolOutput | Parked => {
+  const rounds = wait === null ? 0 : wait.rounds + 1;
+  const next = startQuestions(server, { ...asking, rounds });
+  if (next.do !== "call") return carryOut(next);
+  memo.set({ wait: { ...next.wait } });
+  return parkCallOn({ on: "time", until: now() + firstPauseMs * 2 ** rounds });
 };
 
-/** Returns the output of a call with what it reports about the server. */
+/** Returns the output of a call that its server ended, with what it reports about the server. */
 const outputOf = (
   { name }: McpServer,
-  { end, connection, listChanged }: McpCallReport,
+  { connection, listChanged }: Omit<McpCallReport, "end">,
+  end: Exclude<McpCallReport["end"], Asking>,
   progress: CallProgress,
 ): ToolOutput | Parked => {
   const server = { connection, listChanged, failure: null };
-  const { wait } = progress;
-  const rounds = wait === null ? 0 : wait.rounds + 1;
   if (end.kind === "login") return askForLogin(name, end.url, progress);
-  if (end.kind === "question") return carryOut(startQuestions(name, { ...end, rounds })) ?? refusedQuestion;
   if (end.kind === "output") return { ...end.output, server };
   const failed = { ...server, failure: end.reason };
   if (end.kind === "unreachable") return { ...unreachable(name, end.reason), server: failed };
@@ -128,6 +143,8 @@ const send = async (safety: Safety, call: ServerCall): Promise<McpCallReport> =>
   };
   const request = answers === undefined ? given : { ...given, answers };
   const first = await client.call(endpoint, connection, request);
+  // A call that was cancelled says nothing about its server.
+  if (first.end.kind === "lost" || first.end.kind === "unreachable") context.signal.throwIfAborted();
   if (first.end.kind !== "lost" || safety === "unsafe") return first;
   const second = await client.call(endpoint, null, request);
   if (second.end.kind !== "lost") return second;
@@ -162,19 +179,17 @@ export const createServerTool = (
     if (pause !== null) return pause;
     const { connection = null, authorize = noTokens } = context.server ?? {};
     if (client === null) return unreachable(server.name, "this deployment contains no MCP client");
-    let endpoint: McpEndpoint;
-    try {
-      endpoint = await endpointOf(authorize);
-    } catch (error) {
-      return unreachable(server.name, errorMessageOf(error));
-    }
+    const endpoint = await endpointOf(authorize).catch(errorMessageOf);
+    if (typeof endpoint === "string") return unreachable(server.name, endpoint);
     const { wait } = progress;
     const answers = wait === null ? undefined : { responses: wait.answers, state: wait.state };
     const { redact } = endpoint;
     const { signal, keep, sees } = context;
     const shown = { signal, keep, sees, show: (text: string) => context.show(redact(text)) };
     const call = { client, endpoint, connection, tool, args, answers, context: shown };
-    return outputOf(server, redact(await send(safety, call)), progress);
+    const { end, ...found } = redact(await send(safety, call));
+    if (end.kind === "question") return answerAsking(server.name, end, wait, context);
+    return outputOf(server, found, end, progress);
   };
   const run = async (args: unknown, context: ToolContext): Promise<ToolOutput | Parked> => {
     const memo = context.memo.get();
@@ -185,8 +200,8 @@ export const createServerTool = (
       return callServer(args, context, { wait, logins: count });
     }
     const next = continueQuestions(server.name, memo);
-    const asked = next === null ? null : carryOut(next);
-    return asked ?? callServer(args, context, { wait: next?.do === "call" ? next.wait : null, logins: 0 });
+    if (next !== null && next.do !== "call") return carryOut(next);
+    return callServer(args, context, { wait: next?.wait ?? null, logins: 0 });
   };
   return {
     name,

@@ -249,7 +249,7 @@ export const createServers = (parts: ServerParts): Servers => {
       if (server?.url === undefined) return { ...failed, reason: "the deployed team has no such server" };
       try {
         const listed = await listServer(parts, server, connection, reach);
-        return parts.redactor.value({ server: name, ok: true, ...listed, changes: [] });
+        return { server: name, ok: true, ...listed, changes: [] };
       } catch (error) {
         const { isAuth, login } = error as { readonly isAuth?: unknown; readonly login?: unknown };
         const reason = parts.redactor.text(errorMessageOf(error));

@@ -82,7 +82,7 @@ const resolveQuestion = ({ question }: Ask, given: GivenAnswer): AnswerAction =>
 const resolveEdit = (draft: Draft, ask: Ask, call: Call, input: Json | undefined): AnswerAction => {
   if (input === undefined) return refuseAnswer("/input", "give the changed arguments");
   const args = JSON.stringify(input);
-  const plan = rejudgeCall(draft, ask.thread, { call: call.call, edited: args, moved: null });
+  const plan = rejudgeCall(draft, ask.thread, { ...call, edited: args, moved: null });
   if (plan.refusal !== undefined) return refuseAnswer("/input", plan.refusal.text);
   return { do: "start", changed: { edited: args, moved: null, plan } };
 };

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { countCharacters, skipCharacters } from "../../chat/text.ts";
 import { defineTool } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 
@@ -15,7 +16,7 @@ function findHits(text: string, find: string): string[] {
     at >= 0 && hits.length < mostHits;
     at = text.indexOf(find, at + find.length)
   ) {
-    points += Array.from(text.slice(counted, at)).length;
+    points += countCharacters(text.slice(counted, at));
     counted = at;
     const excerpt = text
       .slice(Math.max(at - excerptMargin, 0), at + find.length + excerptMargin)
@@ -46,12 +47,13 @@ export const recall = defineTool({
       const hits = findHits(text, find);
       return { content: hits.length === 0 ? `${id} does not contain this text.` : hits.join("\n") };
     }
-    const points = [...text];
-    if (offset > 0 && offset >= points.length) {
-      return toolError("invalid_arguments", `offset: ${id} has ${points.length} characters`);
+    const length = countCharacters(text);
+    if (offset > 0 && offset >= length) {
+      return toolError("invalid_arguments", `offset: ${id} has ${length} characters`);
     }
-    const shown = points.slice(offset, offset + limit);
-    const header = `[Characters ${offset}-${offset + shown.length} of ${points.length}]`;
-    return { content: `${header}\n${shown.join("")}` };
+    const start = skipCharacters(text, offset);
+    const shown = text.slice(start, skipCharacters(text, limit, start));
+    const header = `[Characters ${offset}-${Math.min(offset + limit, length)} of ${length}]`;
+    return { content: `${header}\n${shown}` };
   },
 });

@@ -23,9 +23,9 @@ export const execRun = defineTool({
   limit: 30_000,
   timeout: commandDeadline,
   does: ["exec"],
-  acts: ({ command, args }) => {
+  acts: ({ command, args, stdin }) => {
     const argv = [command, ...args];
-    return [{ act: "exec", subject: argv.join(" "), argv }];
+    return [{ act: "exec", subject: argv.join(" "), argv, stdin }];
   },
   run: ({ command, args, ok_codes, cwd, timeout, stdin, background }, context) =>
     runCommand({ argv: [command, ...args], cwd, timeout, stdin, background, okCodes: ok_codes }, context),

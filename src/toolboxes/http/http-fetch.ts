@@ -53,19 +53,27 @@ const params = z
 
 type Request = z.output<typeof params>;
 
-/** Returns the addresses that redirected this call so far. */
-const redirectsIn = (memo: unknown): readonly string[] => {
-  const { redirects } = fieldsOf(memo);
-  return Array.isArray(redirects) ? redirects.filter((each) => typeof each === "string") : [];
+/** The way of a call so far: the addresses that redirected it, and whether a request may have changed something. */
+interface Passed {
+  readonly redirects: readonly string[];
+  readonly hasActed: boolean;
+}
+
+const readPassed = (memo: unknown): Passed => {
+  const { redirects, hasActed } = fieldsOf(memo);
+  return {
+    redirects: Array.isArray(redirects) ? redirects.filter((each) => typeof each === "string") : [],
+    hasActed: hasActed === true,
+  };
 };
 
 /** Continues the call at the address of a redirect, if permission rules allow it. */
 const followRedirect = (
   { url: from, method: before, headers = {}, body }: Request,
   { url, method }: RedirectError["target"],
-  passed: readonly string[],
+  { redirects, hasActed }: Passed,
 ): Parked => {
-  if (passed.length >= maxRedirects)
+  if (redirects.length >= maxRedirects)
     throw new EgressError("too_many_redirects", `more than ${maxRedirects} redirects.`);
   const keepsBody = method === before;
   const sent = Object.entries(headers).filter(([name]) => keepsBody || name.toLowerCase() !== "content-type");
@@ -75,7 +83,8 @@ const followRedirect = (
     headers: Object.fromEntries(sent),
     ...(keepsBody && body !== undefined ? { body } : {}),
   };
-  return parkCallOn({ on: "verdict", args, memo: { redirects: [...passed, addressSubject(from)] } });
+  const memo = { redirects: [...redirects, addressSubject(from)], hasActed };
+  return parkCallOn({ on: "verdict", args, memo });
 };
 
 /** Output of a request that may change something if its connection breaks. */
@@ -101,7 +110,8 @@ export const httpFetch = defineTool({
   acts: ({ url }) => [{ act: "egress", subject: addressSubject(url) }],
   run: async (request, context) => {
     const { url, method, headers = {}, body } = request;
-    const passed = redirectsIn(context.memo.get());
+    const { redirects, ...before } = readPassed(context.memo.get());
+    const hasActed = before.hasActed || !isReading(method);
     try {
       const response = await context.egress(url, {
         method,
@@ -111,10 +121,11 @@ export const httpFetch = defineTool({
         maxBytes: null,
       });
       const content = JSON.stringify(await readAnswer(response, new URL(url).href));
-      return passed.length === 0 ? { content } : { content, details: { redirects: [...passed] } };
+      return redirects.length === 0 ? { content } : { content, details: { redirects: [...redirects] } };
     } catch (error) {
-      if (error instanceof RedirectError) return followRedirect(request, error.target, passed);
-      if (error instanceof EgressError || isReading(method)) throw error;
+      if (error instanceof RedirectError)
+        return followRedirect(request, error.target, { redirects, hasActed });
+      if (error instanceof EgressError || !hasActed) throw error;
       return unknownOutput;
     }
   },

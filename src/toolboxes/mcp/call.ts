@@ -4,6 +4,7 @@ import {
   ProtocolError,
   SdkError,
   SdkErrorCode,
+  UnsupportedProtocolVersionError,
 } from "@modelcontextprotocol/client";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
 import type { Json } from "../../chat/message.ts";
@@ -58,9 +59,10 @@ const requestTool = ({ client, lost }: OpenClient, call: McpCall): Promise<CallT
   return Promise.race([answer, lost]);
 };
 
-/** Returns whether a server answered that it does not know the session. */
-const isStale = (open: OpenClient, error: unknown): boolean =>
-  open.isResumed && [400, 404].includes(statusOf(error) ?? 0);
+/** Returns whether a server answered that it does not know the session, or no longer the revision. */
+const isStale = ({ isResumed }: OpenClient, error: unknown): boolean =>
+  isResumed &&
+  ([400, 404].includes(statusOf(error) ?? 0) || error instanceof UnsupportedProtocolVersionError);
 
 const refusedOutput = (error: ProtocolError): ToolOutput => {
   const code = error.code === INVALID_PARAMS ? "invalid_arguments" : "failed";
@@ -113,13 +115,13 @@ const failedEnd = (error: unknown, wire: McpWire, { redact }: McpEndpoint): McpC
   return { kind: isUnreachable ? "unreachable" : "lost", reason: reasonOf(error, redact) };
 };
 
-const endOf = (result: CallToolResult, { context }: McpCall, { redact }: McpEndpoint): McpCallEnd => {
+const endOf = (result: CallToolResult, { context }: McpCall): McpCallEnd => {
   if (!isInputRequiredResult(result)) return { kind: "output", output: outputOf(result, context) };
   const { inputRequests = {}, requestState = null } = result;
-  return { kind: "question", requests: redact(inputRequests as unknown as Json), state: requestState };
+  return { kind: "question", requests: inputRequests as unknown as Json, state: requestState };
 };
 
-/** Calls once; returns null if the server does not know the session. */
+/** Calls once; returns null if the server did not accept the call for the stored connection. */
 const callOnce = async (
   endpoint: McpEndpoint,
   open: OpenClient,
@@ -132,7 +134,7 @@ const callOnce = async (
   } catch (error) {
     return isStale(open, error) ? null : failedEnd(error, wire, endpoint);
   }
-  return endOf(result, call, endpoint);
+  return endOf(result, call);
 };
 
 const openFor = async (

@@ -89,6 +89,36 @@ test.each(["2025", "2026"])(
   },
 );
 
+test("TB-21 TB-25: a server that no longer knows the revision is greeted anew once, by the one that it knows", async () => {
+  let isOlder = false;
+  const server = await serverOf({
+    tools: () => [textTool("look")],
+    call: () => {
+      isOlder = true;
+      return textResult("seen");
+    },
+    before: ({ id, headers }, response: ServerResponse) => {
+      const requested = "2026-07-28";
+      if (!isOlder || headers["mcp-protocol-version"] !== requested) return false;
+      const data = { supported: ["2025-11-25"], requested };
+      const error = { code: -32022, message: "Unsupported protocol version", data };
+      response.writeHead(400, { "content-type": "application/json" });
+      response.end(JSON.stringify({ jsonrpc: "2.0", id, error }));
+      return true;
+    },
+  });
+  const call = ["sea__look", {}] as const;
+  const bench = await servedBench({
+    servers: [`{ name: sea, url: "${server.url}" }`],
+    toolboxes: "[sea]",
+    turns: [[call], [call], [call], ["Done."]],
+    hosts: [server.host],
+  });
+  await say(bench);
+  expect(eventsOf(bench, "tool_call_end").map(({ output }) => output)).toEqual(["seen", "seen", "seen"]);
+  expect(server.methods().filter((method) => method === "initialize")).toHaveLength(1);
+});
+
 test("TB-25: a session that is over, told under 400 with the call's id, is begun anew once", async () => {
   let calls = 0;
   const server = await serverOf({

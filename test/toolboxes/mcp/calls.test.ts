@@ -187,6 +187,38 @@ test("TB-26: progress is shown live, and a cancel tells the server", async () =>
   expect(lastEvent(bench, "run_end")["state"]).toBe("cancelled");
 });
 
+test("TB-25 TB-26: a cancelled call is no failure of its server, which is asked nothing more and can be used at once", async () => {
+  for (const keys of ["", ", trust: true"]) {
+    const started = Promise.withResolvers<void>();
+    let isSlow = true;
+    const server = await serverOf({
+      tools: () => [textTool("look", { annotations: { readOnlyHint: true } })],
+      call: async (_name, _args, { mcpReq }) => {
+        if (!isSlow) return textResult("seen");
+        isSlow = false;
+        started.resolve();
+        await new Promise<void>((resolve) => mcpReq.signal.addEventListener("abort", () => resolve()));
+        return textResult("late");
+      },
+    });
+    const look = ["sea__look", {}] as const;
+    const bench = await servedBench({
+      servers: [`{ name: sea, url: "${server.url}"${keys} }`],
+      toolboxes: "[sea]",
+      turns: [[look], [look], ["Done."]],
+      hosts: [server.host],
+    });
+    bench.send("Go");
+    await started.promise;
+    bench.ok("cancel");
+    await bench.idle();
+    await say(bench, "Again");
+    expect(outputs(bench)).toEqual(["cancelled: It was running; it may have taken effect.", "seen"]);
+    expect(eventsOf(bench, "mcp_status").map(({ state }) => state)).toEqual(["connected"]);
+    expect(server.methods()).toEqual(["server/discover", "tools/list", "tools/call", "tools/call"]);
+  }
+});
+
 test("TB-24: a stream that breaks leaves the outcome unknown; a trusted read is asked again", async () => {
   for (const trust of [false, true]) {
     let calls = 0;

@@ -133,7 +133,31 @@ test("TB-26: a server that asks for ever is given up, also where nobody has to a
   expect(calls(server).length).toBeLessThan(10);
 });
 
-test("TB-26: an address to open is an authorization ask; only https, and a denial tells the server so", async () => {
+test("TB-26: a server that asks for time alone is called again with its state, a few times at most", async () => {
+  const busy = async (rounds: number) => {
+    const states: unknown[] = [];
+    const server = await serverOf({
+      tools: () => [textTool("deploy")],
+      call: (_name, _args, { mcpReq }) => {
+        states.push(mcpReq.requestState());
+        return states.length > rounds
+          ? textResult("deployed")
+          : inputRequired({ requestState: `later-${states.length}` });
+      },
+    });
+    const bench = await deployBench(server);
+    bench.send("Go");
+    await bench.idle();
+    for (let round = 0; round < 10; round++) await bench.pass(60_000);
+    return { output: output(bench), states };
+  };
+  expect(await busy(2)).toEqual({ output: "deployed", states: [undefined, "later-1", "later-2"] });
+  const endless = await busy(100);
+  expect(endless.output).toMatch(/^unsupported: .*never comes to a result/);
+  expect(endless.states).toHaveLength(6);
+});
+
+test("TB-26: an address to open is an authorization ask, and a denial tells the server so", async () => {
   const url = "https://sea.example/sign-in?state=1";
   for (const [decision, action] of [
     ["approve", "accept"],
@@ -145,10 +169,26 @@ test("TB-26: an address to open is an authorization ask; only https, and a denia
     await answer(bench, { decision });
     expect(output(bench)).toContain(`"action":"${action}"`);
   }
-  const bench = await deployBench(await askingServer({}, "http://sea.example/sign-in"));
-  await say(bench);
-  expect(eventsOf(bench, "ask_user")).toEqual([]);
-  expect(output(bench)).toMatch(/^unsupported: /);
+});
+
+test("TB-26: an address to open is shown as it will be opened; one that misleads, is too long or is not https is refused", async () => {
+  const shown = await deployBench(await askingServer({}, "https://bücher.example/\u202Egnp.exe\n"));
+  await say(shown);
+  expect(askOf(shown).authorization).toEqual({
+    server: "sea",
+    url: "https://xn--bcher-kva.example/%E2%80%AEgnp.exe",
+  });
+  const refused = [
+    "http://sea.example/sign-in",
+    "https://sea.example@evil.example/",
+    `https://sea.example/${"x".repeat(8_192)}`,
+  ];
+  for (const url of refused) {
+    const bench = await deployBench(await askingServer({}, url));
+    await say(bench);
+    expect(eventsOf(bench, "ask_user")).toEqual([]);
+    expect(output(bench)).toMatch(/^unsupported: /);
+  }
 });
 
 test("TB-26: the power cut at every write around the answer: the server gets it at most once, and the run ends", async () => {

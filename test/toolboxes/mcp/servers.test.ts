@@ -139,6 +139,21 @@ test("TB-25: a server that dies: its cached tools answer unavailable without a r
   ]);
 });
 
+test("TB-25: calls that fail together are one failure of their server: it is asked again after 30 s", async () => {
+  const server = await serverOf({
+    tools: () => [textTool("look")],
+    call: () => textResult("seen"),
+    before: ({ rpc }, response) => {
+      if (rpc === "tools/call") response.writeHead(503).end();
+      return rpc === "tools/call";
+    },
+  });
+  const looks = (count: number) => Array.from({ length: count }, () => ["sea__look", {}] as const);
+  const bench = await lookingBench(server, 0, { turns: [looks(5), looks(1), ["Done."]] });
+  await say(bench);
+  expect(lastEvent(bench, "tool_call_end")["output"]).toMatch(/asked again in 30 s/);
+});
+
 test("TB-25: a server that never answered is asked again after 30 s, then after twice as long, and not by runs before", async () => {
   const server = await serverOf({
     tools: () => [],

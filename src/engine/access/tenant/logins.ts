@@ -133,14 +133,17 @@ export const forgetLogins = (all: RunQuery, server: string): void => {
   all("DELETE FROM mcp_logins WHERE server = ?", server);
 };
 
-/** Number of requests for tokens of one server that wait at most; at 15 seconds each, more would wait for minutes. */
-const mostWaiting = 20;
+/**
+ * Milliseconds that a request for a token waits for those before it: if each takes 15 seconds to fail, many would
+ * wait for minutes.
+ */
+const longestWaitMs = 20_000;
 
 /**
  * Runs the work on each server one piece after the other, since a refresh token can be used once; the end of a
  * login goes first.
  */
-const createQueues = () => {
+const createQueues = (now: () => number) => {
   const queues = new Map<string, (() => Promise<void>)[]>();
   const drain = async (server: string, waiting: (() => Promise<void>)[]): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
@@ -148,11 +151,12 @@ const createQueues = () => {
   };
   return async <T>(server: string, work: () => Promise<T>, goesFirst = false): Promise<T> => {
     const waiting = queues.get(server) ?? [];
-    if (!goesFirst && waiting.length >= mostWaiting)
-      throw new Error("too many requests wait for a token of this server; try again later");
+    const since = now();
     const { promise, resolve } = Promise.withResolvers<T>();
     const run = async (): Promise<void> => {
-      const result = work();
+      const isLate = !goesFirst && now() - since > longestWaitMs;
+      const late = new Error("other requests for a token of this server took too long; try again later");
+      const result = isLate ? Promise.reject<T>(late) : work();
       resolve(result);
       await result.catch(() => undefined);
     };
@@ -303,7 +307,7 @@ const settle = async (
 /** Creates the logins of a tenant over its tables. */
 export const createTenantLogins = (parts: TenantLoginParts): TenantLogins => {
   const { tables, sealer, sessions, redactor, now } = parts;
-  const inTurn = createQueues();
+  const inTurn = createQueues(now);
   return {
     authorize: async (asked) => {
       if (sealer === null) return { kind: "failure", reason: missingKey };
