@@ -1,4 +1,4 @@
-import { isJsonObject } from "../chat/json.ts";
+import { fieldsOf, isJsonObject } from "../chat/json.ts";
 import type { JsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import { resolveReference } from "../tools/schema/keywords.ts";
@@ -99,6 +99,15 @@ const dropRefused = (schema: JsonObject): JsonObject => {
   };
 };
 
+/** Says that a list may hold anything, where its schema says nothing: servers refuse a whole request for that. */
+const withItems = (schema: JsonObject, anything: Json): JsonObject =>
+  [schema["type"]].flat().includes("array") && !isFilled(schema["items"])
+    ? { ...schema, items: anything }
+    : schema;
+
+const isFilled = (schema: Json | undefined): boolean =>
+  isJsonObject(schema) && Object.keys(schema).length > 0;
+
 const toMinimal = (schema: Json, root: Json, open: readonly string[]): Json => {
   if (!isJsonObject(schema)) return {};
   const ref = schema["$ref"];
@@ -106,7 +115,7 @@ const toMinimal = (schema: Json, root: Json, open: readonly string[]): Json => {
     const target = open.includes(ref) ? undefined : resolveReference(root, ref);
     return target === undefined ? { type: "object" } : toMinimal(target, root, [...open, ref]);
   }
-  const kept = dropRefused(pickKeywords(rephrase(schema), minimalKeys));
+  const kept = withItems(dropRefused(pickKeywords(rephrase(schema), minimalKeys)), { type: "object" });
   return mapInner(kept, (inner) => toMinimal(inner, root, open));
 };
 
@@ -182,6 +191,16 @@ export const foldRoot = (schema: Json): Json =>
   isJsonObject(schema) && Object.keys(schema).some((key) => refusedAtRoot.has(key))
     ? inlineRefused(foldBranches(schema, schema, []), schema)
     : schema;
+
+const withAllItems = (schema: Json): Json =>
+  isJsonObject(schema) ? withItems(mapInner(schema, withAllItems), {}) : schema;
+
+/** Adapts the parameters of a tool to a server's dialect, with all that chat servers require of them. */
+export const adaptParameters = (schema: Json, dialect: SchemaDialect): JsonObject => {
+  const folded = fieldsOf(adaptSchema(foldRoot(schema), dialect));
+  if (dialect === "minimal") return folded;
+  return fieldsOf(withAllItems("properties" in folded ? folded : { ...folded, properties: {} }));
+};
 
 /** Adapts a schema to a server's dialect. Lost requirements are still enforced by the runtime's own check. */
 export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {

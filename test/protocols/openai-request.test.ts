@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createReasoningDetails } from "../../src/protocols/reasoning-details.ts";
-import type { Message, Part } from "../../src/chat/message.ts";
+import type { Json, Message, Part } from "../../src/chat/message.ts";
 import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import type { Capabilities } from "../../src/model/schema.ts";
@@ -273,6 +273,39 @@ test("MO-7 MO-18: a tool of several actions keeps each, and what is named where 
     type: "object",
     properties: { action: { anyOf: [{ const: "create" }, { const: "delete" }] }, home, work: home },
   });
+});
+
+test.each<[Kind, Json, Json]>([
+  ["openai", { properties: {} }, {}],
+  ["grok", { properties: {} }, {}],
+  ["gemini", {}, { type: "object" }],
+])(
+  "MO-7 MO-18: to %s a tool says what its lists hold, and that it takes nothing",
+  (kind, nothing, anything) => {
+    const schema = { type: "object", properties: { paths: { type: "array" } } };
+    const tools = [
+      { ...tool, schema: { type: "object" } },
+      { ...tool, name: "list", schema },
+    ];
+    const sent = build(kind, { tools }).body["tools"] as readonly {
+      readonly function: { readonly parameters: unknown };
+    }[];
+    expect(sent.map((each) => each.function.parameters)).toEqual([
+      { type: "object", ...(nothing as object) },
+      {
+        type: "object",
+        properties: { paths: { type: "array", items: anything } },
+      },
+    ]);
+  },
+);
+
+test("MO-14: a half of a character in a description or schema, which servers refuse, is replaced", () => {
+  const { body } = build("openai", {
+    tools: [{ ...tool, description: "Reads \ud83d." }],
+    responseFormat: { type: "json_schema", schema: { type: "object", description: "\ude00" } },
+  });
+  expect(body["tools"]).toMatchObject([{ function: { description: "Reads \ufffd." } }]);
 });
 
 test("MO-17: grok gets no stop words or penalties", () => {

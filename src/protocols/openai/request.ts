@@ -3,8 +3,8 @@ import type { Json } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import { isStrictSchema } from "../../tools/schema/strict-schema.ts";
 import type { SchemaDialect } from "../json-schema.ts";
-import { adaptSchema, foldRoot } from "../json-schema.ts";
-import { isVisible, joinElements, quoteJson } from "../json-text.ts";
+import { adaptParameters, adaptSchema } from "../json-schema.ts";
+import { isVisible, joinElements, quoteJson, serialise } from "../json-text.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { effortOf, nearestEffort } from "../reasoning.ts";
@@ -23,8 +23,8 @@ const toolText = (tool: ToolSpec, dialect: SchemaDialect): string => {
   const known = toolTexts.get(tool);
   if (known?.dialect === dialect) return known.text;
   const { name, description, schema } = tool;
-  const parameters = adaptSchema(foldRoot(schema), dialect) as Record<string, Json>;
-  const text = JSON.stringify({
+  const parameters = adaptParameters(schema, dialect);
+  const text = serialise({
     type: "function",
     function: { name: wireName(name), description, parameters },
   } satisfies OpenAI.Chat.Completions.ChatCompletionFunctionTool);
@@ -92,7 +92,7 @@ const buildMessages = (
   request: ModelRequest,
   target: WireTarget,
 ): { readonly text: string; readonly fragments: readonly OpenAiFragment[] } => {
-  const serialise = createOpenAiFragmenter(request, target);
+  const serialiseMessage = createOpenAiFragmenter(request, target);
   let out = "";
   let media = "";
   let last = "assistant";
@@ -102,7 +102,7 @@ const buildMessages = (
   };
   const fragments: OpenAiFragment[] = [];
   for (const message of request.messages) {
-    const fragment = serialise(message);
+    const fragment = serialiseMessage(message);
     fragments.push(fragment);
     if (message.role !== "tool") flush();
     if (fragment.messages === "") continue;
@@ -149,7 +149,7 @@ export const buildOpenAi = (request: ModelRequest, target: WireTarget): WireRequ
     : "";
   const head = `{"model":${quoteJson(request.model)}${tools === "" ? "" : `,"tools":[${tools}]`},"messages":[${first}`;
   const { text, fragments } = buildMessages(request, target);
-  const rest = JSON.stringify(tail).slice(1);
+  const rest = serialise(tail).slice(1);
   const body = `${head}${first === "" || text === "" ? "" : ","}${text}],${rest}`;
   return {
     body,
