@@ -56,8 +56,12 @@ const reasoningOf = (
   droppedParameters: string[],
 ): OpenAiTail["reasoning_effort"] => {
   const wanted = effortOf(request);
+  const { reasoning, reasoning_off, tools_with_reasoning } = target.capabilities;
+  if (request.tools.length > 0 && !tools_with_reasoning && reasoning_off) {
+    if ((wanted ?? "none") !== "none") droppedParameters.push("reasoning");
+    return "none";
+  }
   if (wanted === undefined) return undefined;
-  const { reasoning, reasoning_off } = target.capabilities;
   if (reasoning === "none") {
     if (wanted !== "none") droppedParameters.push("reasoning");
     return undefined;
