@@ -366,6 +366,52 @@ test("MO-3 MO-18: reasoning goes back in the field that the server wants, to its
   expect(replay("none")).not.toHaveProperty("reasoning_content");
 });
 
+test("MO-18: to a server that wants its reasoning back no answer goes without it, whichever model wrote it", () => {
+  const messages = [...loop(call("a")), message("assistant", "Done."), message("user", "More.")];
+  const sent = build(
+    "compatible",
+    { messages, tools: [tool] },
+    { compat: { reasoning_replay: "reasoning_content" } },
+  );
+  const answers = sent.body.messages.filter(({ role }) => role === "assistant");
+  expect(answers.map(({ reasoning_content }) => reasoning_content)).toEqual([" ", " "]);
+});
+
+test("MO-3 MO-18: Mistral gets ids of nine characters, and an answer between results and what follows them", () => {
+  const image = { type: "image", blob: "b", media_type: "image/png" } as const;
+  const shot: Part = { type: "tool_result", call: "call_1-0", name: "shot", status: "ok", content: [image] };
+  const messages = [
+    ...loop(call("Ab3De5Gh7")),
+    message("user", "[STEERING] Faster."),
+    message("assistant", [call("call_1-0", "shot")]),
+    message("tool", [shot]),
+    message("user", "Look."),
+  ];
+  const sent = build(
+    "compatible",
+    { messages },
+    { model: "mistralai/mistral-small-4", compat: { images: true } },
+    { images: true },
+  );
+  const { messages: out } = sent.body;
+  expect(out.map(({ role }) => role).slice(2)).toEqual([
+    "assistant",
+    "tool",
+    "assistant",
+    "user",
+    "assistant",
+    "tool",
+    "assistant",
+    "user",
+    "user",
+  ]);
+  const ids = out.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id]));
+  expect(ids).toEqual(["Ab3De5Gh7", expect.stringMatching(/^[a-z0-9]{9}$/)]);
+  expect(
+    build("compatible", { messages }).body.messages.filter(({ role }) => role === "assistant"),
+  ).toHaveLength(2);
+});
+
 test("MO-3: a later piece of reasoning without a field leaves what came of it before", () => {
   const details = createReasoningDetails(true);
   const pieces = [

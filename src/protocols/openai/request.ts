@@ -1,5 +1,5 @@
 import type { OpenAI } from "openai";
-import type { Json } from "../../chat/message.ts";
+import type { Json, Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import { isStrictSchema } from "../../tools/schema/strict-schema.ts";
 import type { SchemaDialect } from "../json-schema.ts";
@@ -88,6 +88,9 @@ const cacheKey = ({ context }: ModelRequest): string => {
   return `limpet-${hash8(thread)}${hash8(`${thread}\n`)}`;
 };
 
+/** Answer that stands between results and a user's message for servers that demand one. */
+const acknowledgement = '{"role":"assistant","content":"I have read the results."}';
+
 /**
  * Builds all messages; the media of a block of results follow it as one user message. A user's turn comes last. The
  * text grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
@@ -99,9 +102,16 @@ const buildMessages = (
   const serialiseMessage = createOpenAiFragmenter(request, target);
   let out = "";
   let media = "";
-  let last = "assistant";
+  let last: Message["role"] = "assistant";
+  const append = (role: Message["role"], text: string): void => {
+    if (text === "") return;
+    if (target.traits.strictTurns && last === "tool" && role === "user")
+      out = joinElements(out, acknowledgement);
+    out = joinElements(out, text);
+    last = role;
+  };
   const flush = (): void => {
-    if (media !== "") out = joinElements(out, `{"role":"user","content":[${media}]}`);
+    append("user", media === "" ? "" : `{"role":"user","content":[${media}]}`);
     media = "";
   };
   const fragments: OpenAiFragment[] = [];
@@ -109,14 +119,12 @@ const buildMessages = (
     const fragment = serialiseMessage(message);
     fragments.push(fragment);
     if (message.role !== "tool") flush();
-    if (fragment.messages === "") continue;
-    out = joinElements(out, fragment.messages);
+    append(message.role, fragment.messages);
     media = joinElements(media, fragment.media);
-    last = message.role;
   }
   flush();
-  const text = last === "assistant" ? joinElements(out, '{"role":"user","content":"Continue."}') : out;
-  return { text, fragments };
+  if (last === "assistant") append("user", '{"role":"user","content":"Continue."}');
+  return { text: out, fragments };
 };
 
 const tailOf = (
