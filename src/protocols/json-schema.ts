@@ -99,11 +99,11 @@ const dropRefused = (schema: JsonObject): JsonObject => {
   };
 };
 
+const isOfType = ({ type }: JsonObject, name: string): boolean => [type].flat().includes(name);
+
 /** Says that a list may hold anything, where its schema says nothing: servers refuse a whole request for that. */
 const withItems = (schema: JsonObject, anything: Json): JsonObject =>
-  [schema["type"]].flat().includes("array") && !isFilled(schema["items"])
-    ? { ...schema, items: anything }
-    : schema;
+  isOfType(schema, "array") && !isFilled(schema["items"]) ? { ...schema, items: anything } : schema;
 
 const isFilled = (schema: Json | undefined): boolean =>
   isJsonObject(schema) && Object.keys(schema).length > 0;
@@ -121,8 +121,10 @@ const toMinimal = (schema: Json, root: Json, open: readonly string[]): Json => {
 
 const toStructured = (schema: Json): Json => {
   if (!isJsonObject(schema)) return {};
-  const kept = mapInner(pickKeywords(schema, structuredKeys), toStructured);
-  return kept["type"] === "object" ? { ...kept, additionalProperties: false } : kept;
+  const { oneOf, ...rest } = schema;
+  const phrased = oneOf === undefined ? rest : { anyOf: oneOf, ...rest };
+  const kept = mapInner(pickKeywords(phrased, structuredKeys), toStructured);
+  return isOfType(kept, "object") ? { ...kept, additionalProperties: false } : kept;
 };
 
 const toClosed = (schema: Json): Json => {

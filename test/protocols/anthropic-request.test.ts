@@ -190,6 +190,20 @@ test("MO-9: a tool that was called by its own name and by the one that was sent 
   expect(build({ messages }).body["tools"]).toHaveLength(1);
 });
 
+test("MO-11: alternatives stay alternatives in the subset, and an object that may be null is closed, too", () => {
+  const entry = {
+    type: ["object", "null"],
+    properties: { n: { oneOf: [{ type: "string" }, { type: "null" }] } },
+  };
+  const schema = { type: "object", properties: { entry } };
+  const { body } = build({ responseFormat: { type: "json_schema", schema } });
+  expect(body["output_config"]).toHaveProperty("format.schema.properties.entry", {
+    type: ["object", "null"],
+    properties: { n: { anyOf: [{ type: "string" }, { type: "null" }] } },
+    additionalProperties: false,
+  });
+});
+
 test("MO-8 MO-11: a half of a character in a description or schema, which servers refuse, is replaced", () => {
   const { body } = build({
     tools: [{ ...tool, description: "Reads \ud83d." }],

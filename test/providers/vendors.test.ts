@@ -46,6 +46,13 @@ test.each([
   expect(failure).toMatchObject({ code, retryable: true, billed: true });
 });
 
+test("MO-19: an error that a stream names as its object is classified by it, and is no cut reply", async () => {
+  const message = "The decoder prompt (length 9000) is longer than the maximum model length of 8192.";
+  const error = { object: "error", type: "BadRequestError", code: 400, message };
+  const { failure } = await ask("compatible", `data: ${JSON.stringify(error)}\n\ndata: [DONE]\n\n`);
+  expect(failure).toMatchObject({ code: "context_overflow", retryable: false });
+});
+
 test("MO-31: Moonshot's usage is that of its choice", async () => {
   const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150, cached_tokens: 40 };
   const raw = chatFrames({ pieces: [{ text: "Yes." }], usage: null }, "kimi-k2.6")

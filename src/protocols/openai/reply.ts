@@ -154,12 +154,12 @@ const statusOf = (error: Json | undefined): number | undefined => {
   return typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
 };
 
-/** Throws for an error frame: `{error}`, a list of it (Gemini), an event named error, or an error in a choice. */
+/** Throws for an error frame: `{error}`, a list of it (Gemini), an event or object named error, or one in a choice. */
 const checkError = (faults: Faults, event: string, parsed: JsonObject): void => {
   const body = Array.isArray(parsed) ? (parsed[0] as JsonObject | undefined) : parsed;
   const error = body?.["error"] ?? (body?.["choices"] as readonly ChatChoice[] | undefined)?.[0]?.error;
   if (error !== undefined && error !== null) throw faults.inBand({ error }, statusOf(error));
-  if (event === "error") throw faults.inBand(parsed, statusOf(parsed));
+  if (event === "error" || parsed["object"] === "error") throw faults.inBand(parsed, statusOf(parsed));
 };
 
 const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]): void => {
