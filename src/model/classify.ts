@@ -83,7 +83,7 @@ const codesByStatus: Readonly<Record<number, ModelErrorCode>> = {
 };
 
 const outOfMoneyPattern =
-  /credit balance|insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing hard limit|used all available credits|spending limit|specified API usage limits/i;
+  /credit balance|insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing hard limit|used all available credits|spending limit|specified API usage limits|(extra usage is|usage credits are) required/i;
 const badKeyPattern =
   /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)|organization has been disabled/i;
 

@@ -84,14 +84,16 @@ test("MO-13 MO-31: input that is reported at the start stays if the end fills it
 });
 
 test.each([
+  [429, "quota_exceeded", "Extra usage is required for long context requests."],
   [
+    400,
     "quota_exceeded",
     "You have reached your specified API usage limits. You will regain access on 2026-12-01.",
   ],
-  ["auth", "This organization has been disabled."],
-])("MO-25: Anthropic's HTTP 400 is %s where the account is the reason: %s", async (code, message) => {
+  [400, "auth", "This organization has been disabled."],
+])("MO-25: Anthropic's HTTP %i is %s where the account is the reason: %s", async (status, code, message) => {
   fake.play(() => ({
-    status: 400,
+    status,
     body: { type: "error", error: { type: "invalid_request_error", message } },
   }));
   const { failure } = await attempt(completerFor(fake, "anthropic"), requestOf("anthropic"));

@@ -162,17 +162,20 @@ const checkError = (faults: Faults, event: string, parsed: JsonObject): void => 
   if (event === "error" || parsed["object"] === "error") throw faults.inBand(parsed, statusOf(parsed));
 };
 
+/** Takes the usage of a chunk, or of its choice, as Moonshot reports it. */
+const takeUsage = (state: OpenAiState, usage: Json, events: ModelEvent[]): void => {
+  if (typeof usage !== "object" || usage === null) return;
+  events.push({ type: "usage", raw: usage });
+  if (state.state === "finished") state.state = "done";
+};
+
 const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]): void => {
   startReply(state, chunk, events);
   const choice = (chunk["choices"] as readonly ChatChoice[] | null | undefined)?.[0];
   if (choice?.delta) takeDelta(state, choice.delta, events);
   if (typeof choice?.finish_reason === "string" && choice.finish_reason !== "" && state.state === "open")
     finishReply(state, choice.finish_reason, events);
-  // Moonshot reports the usage of a choice.
-  const usage = chunk["usage"] ?? choice?.usage ?? null;
-  if (typeof usage !== "object" || usage === null) return;
-  events.push({ type: "usage", raw: usage });
-  if (state.state === "finished") state.state = "done";
+  takeUsage(state, chunk["usage"] ?? choice?.usage ?? null, events);
 };
 
 /** Creates the decoder of the chat completions API in the dialects of all providers. */
