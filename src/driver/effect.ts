@@ -1,5 +1,5 @@
 import { errorMessageOf } from "../tools/errors.ts";
-import { estimateCost } from "../agent/budgets/estimate-cost.ts";
+import { allowedOutput, estimateCost } from "../agent/budgets/estimate-cost.ts";
 import { loseModelCall } from "../agent/calls/model-call.ts";
 import { originOf } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
@@ -50,6 +50,15 @@ const settleIfCurrent = ({ settle }: WorkContext, work: EffectWork, change: (dra
 const memoOf = ({ host }: WorkContext, { thread }: EffectWork, key: string): EffectMemo | undefined =>
   preparingPhaseOf(host.read().threads[thread.id]?.run ?? null)?.memo[key];
 
+/** Tokens for reasoning, which many models count to their output and few can switch off. */
+const reasoningRoom = 4_096;
+
+/** Returns the output tokens to ask for, so that a text of `wanted` tokens fits beside some reasoning. */
+const outputFor = (target: ModelTarget, input: number, wanted: number): number => {
+  const roomy = allowedOutput(target, input, wanted + reasoningRoom);
+  return Math.min(target.maxOutput, Math.max(wanted, roomy));
+};
+
 const digest = (...parts: readonly Json[]): string => sha256Hex(JSON.stringify(parts)).slice(0, 32);
 
 const requestOf = (
@@ -76,6 +85,7 @@ const requestOf = (
   toolChoice: "none",
   maxTokens: call.reservation.output,
   ...sampling,
+  reasoning: { effort: "none", summary: "none" },
   cache: { ...cache, mode: "off" },
   media: (blob) => host.media(blob),
   context: originOf(host.read(), agent, thread, run, call),
@@ -95,7 +105,7 @@ const runEffectCall = async (
   if (target === undefined) return { ok: false, error: "the agent has no model", attempts: 0 };
   const { id: thread } = work.thread;
   const input = estimateText(system) + estimateText(prompt);
-  const estimate = estimateCost(target, input, Math.min(maxTokens, target.maxOutput));
+  const estimate = estimateCost(target, input, outputFor(target, input, maxTokens));
   settleIfCurrent(context, work, (draft) => startEffectCall(draft, thread, key, target, estimate));
   if (!isPreparing(context.host.read(), thread, work.phase)) return null;
   await makeModelCall(context, {

@@ -83,9 +83,9 @@ const codesByStatus: Readonly<Record<number, ModelErrorCode>> = {
 };
 
 const outOfMoneyPattern =
-  /credit balance|insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing hard limit|used all available credits|spending limit/i;
+  /credit balance|insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing hard limit|used all available credits|spending limit|specified API usage limits|(extra usage is|usage credits are) required/i;
 const badKeyPattern =
-  /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)/i;
+  /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)|organization has been disabled/i;
 
 /**
  * Returns whether an error is a used-up quota. Google says "check your plan and billing" for limits per minute,

@@ -21,6 +21,7 @@ const able: Capabilities = {
   reasoning_off: true,
   sampling: true,
   forced_tool_with_reasoning: true,
+  tools_with_reasoning: true,
 };
 
 type ModelFamily = Omit<ModelRow, "kind" | "prefix">;
@@ -70,17 +71,29 @@ const anthropic = modelRowsOf("anthropic", {
 
 const effort: Capabilities = { ...able, reasoning: "effort", sampling: false };
 const alwaysEffort: Capabilities = { ...effort, reasoning_off: false };
-const upToMax: readonly Effort[] = ["low", "medium", "high", "xhigh", "max"];
+const upToXhigh: readonly Effort[] = ["low", "medium", "high", "xhigh"];
 const upToHigh: readonly Effort[] = ["low", "medium", "high"];
 const long = { window: 1_050_000, max_output: 128_000 } as const;
 
+/** Models that refuse tools over chat completions, unless their reasoning is switched off, and the effort `max`. */
+const recentGpt = {
+  ...long,
+  capabilities: { ...effort, tools_with_reasoning: false },
+  efforts: upToXhigh,
+} as const;
+const alwaysReasoningGpt = {
+  ...recentGpt,
+  capabilities: { ...recentGpt.capabilities, reasoning_off: false },
+} as const;
+
 const openai = modelRowsOf("openai", {
-  "gpt-6.1-sol": { ...long, capabilities: alwaysEffort, efforts: upToMax },
-  "gpt-6.1-terra": { ...long, capabilities: effort, efforts: upToMax },
-  "gpt-6": { ...long, capabilities: effort, efforts: upToMax },
-  "gpt-5.6": { ...long, capabilities: effort, efforts: ["low", "medium", "high", "xhigh"] },
-  "gpt-5.5": { ...long, capabilities: effort, efforts: ["low", "medium", "high", "xhigh"] },
-  "gpt-5.4": { ...long, capabilities: effort, efforts: ["low", "medium", "high", "xhigh"] },
+  "gpt-6.1-sol": alwaysReasoningGpt,
+  "gpt-6.1-terra": recentGpt,
+  "gpt-6-astra": alwaysReasoningGpt,
+  "gpt-6": recentGpt,
+  "gpt-5.6": recentGpt,
+  "gpt-5.5": recentGpt,
+  "gpt-5.4": recentGpt,
   "gpt-5.": { window: 400_000, max_output: 128_000, capabilities: effort, efforts: upToHigh },
   "gpt-5": {
     window: 400_000,

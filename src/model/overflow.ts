@@ -7,8 +7,12 @@ const phrases: readonly RegExp[] = [
   // Anthropic
   /prompt is too long/i,
   /exceeds? context limit/i,
-  // Gemini
-  /input token count[^.]{0,40} exceeds the maximum/i,
+  // Gemini, SGLang, Volcengine
+  /input (token count|length)[^.]{0,40} exceeds the maximum/i,
+  // Vertex AI
+  /input token count[^.]{0,40} but model only supports/i,
+  // Qwen
+  /range of input length should be/i,
   // xAI
   /maximum prompt length/i,
   // Groq
@@ -17,8 +21,8 @@ const phrases: readonly RegExp[] = [
   /exceeds? the available context size/i,
   /prompt too long; exceeded/i,
   /greater than the context length/i,
-  // vLLM
-  /longer than the maximum model length/i,
+  // vLLM, SGLang
+  /longer than the (maximum model length|model's context length)/i,
   // Bedrock
   /input is too long for (the )?requested model/i,
   // Cohere

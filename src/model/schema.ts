@@ -92,16 +92,11 @@ const capabilitiesSchema = z.strictObject({
   images: z.boolean().describe("Takes images."),
   documents: z.boolean().describe("Takes documents."),
   strict_schema: z.boolean().describe("Accepts a JSON Schema for its answer."),
-  reasoning: z
-    .enum(["none", "budget", "adaptive", "effort"])
-
-    .describe("How its reasoning is set."),
+  reasoning: z.enum(["none", "budget", "adaptive", "effort"]).describe("How its reasoning is set."),
   reasoning_off: z.boolean().describe("Its reasoning can be switched off."),
   sampling: z.boolean().describe("Accepts temperature and top_p."),
-  forced_tool_with_reasoning: z
-    .boolean()
-
-    .describe("May be forced to call a tool while reasoning."),
+  forced_tool_with_reasoning: z.boolean().describe("May be forced to call a tool while reasoning."),
+  tools_with_reasoning: z.boolean().describe("Takes tools while reasoning."),
 });
 export type Capabilities = DeepReadonly<z.output<typeof capabilitiesSchema>>;
 

@@ -63,13 +63,16 @@ const findFigure = (raw: Json, field: UsageField, most: number): FoundFigure | u
   return undefined;
 };
 
-/** Merges a later, cumulative report into an earlier one: its non-null fields replace the earlier ones. */
+/**
+ * Merges a later, cumulative report into an earlier one: its fields replace the earlier ones, except for null and 0,
+ * with which servers fill what they have reported before.
+ */
 export const mergeUsage = (earlier: Json | undefined, later: Json): Json => {
   if (!isJsonObject(earlier)) return later;
   if (!isJsonObject(later)) return earlier;
   return {
     ...earlier,
-    ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null)),
+    ...Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null && value !== 0)),
   };
 };
 

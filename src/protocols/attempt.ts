@@ -107,11 +107,6 @@ const isWhole = ({ data }: SseFrame): boolean => data === "[DONE]" || parseJson(
 
 const isContent = ({ type }: ModelEvent): boolean => type !== "ping";
 
-export interface ReadOptions extends Pick<CompleteOptions, "onRaw"> {
-  /** Milliseconds for which late usage is awaited. */
-  readonly usageWait?: number;
-}
-
 /**
  * Reads a reply as batches of events: counts bytes, parses frames and reports reads to the deadlines. The SDKs'
  * iteration of the stream is not used: it accepts a cut stream as whole, logs broken frames, and costs more for
@@ -122,7 +117,7 @@ export async function* readReply(
   decoder: Decoder,
   faults: Faults,
   deadlines: Pick<Deadlines, "read" | "timers">,
-  { usageWait = usualWait, onRaw }: ReadOptions = {},
+  { onRaw }: Pick<CompleteOptions, "onRaw"> = {},
 ): AsyncGenerator<readonly ModelEvent[]> {
   const gatherer = createBodyGatherer(body, deadlines.timers);
   const guard = createByteGuard();
@@ -143,8 +138,8 @@ export async function* readReply(
   /** Returns the next bytes; after the reply's end ignores late bytes and a broken connection. */
   const read = async (): Promise<readonly Uint8Array[] | null> => {
     if (decoder.state() === "open") return gatherer.next();
-    until ??= Date.now() + usageWait;
-    const left = until - Date.now();
+    until ??= deadlines.timers.now() + usualWait;
+    const left = until - deadlines.timers.now();
     return left > 0 ? gatherer.next(left).catch(() => null) : null;
   };
   try {

@@ -1,4 +1,4 @@
-import { isJsonObject } from "../chat/json.ts";
+import { fieldsOf, isJsonObject } from "../chat/json.ts";
 import type { JsonObject } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import { resolveReference } from "../tools/schema/keywords.ts";
@@ -99,6 +99,15 @@ const dropRefused = (schema: JsonObject): JsonObject => {
   };
 };
 
+const isOfType = ({ type }: JsonObject, name: string): boolean => [type].flat().includes(name);
+
+/** Says that a list may hold anything, where its schema says nothing: servers refuse a whole request for that. */
+const withItems = (schema: JsonObject, anything: Json): JsonObject =>
+  isOfType(schema, "array") && !isFilled(schema["items"]) ? { ...schema, items: anything } : schema;
+
+const isFilled = (schema: Json | undefined): boolean =>
+  isJsonObject(schema) && Object.keys(schema).length > 0;
+
 const toMinimal = (schema: Json, root: Json, open: readonly string[]): Json => {
   if (!isJsonObject(schema)) return {};
   const ref = schema["$ref"];
@@ -106,14 +115,16 @@ const toMinimal = (schema: Json, root: Json, open: readonly string[]): Json => {
     const target = open.includes(ref) ? undefined : resolveReference(root, ref);
     return target === undefined ? { type: "object" } : toMinimal(target, root, [...open, ref]);
   }
-  const kept = dropRefused(pickKeywords(rephrase(schema), minimalKeys));
+  const kept = withItems(dropRefused(pickKeywords(rephrase(schema), minimalKeys)), { type: "object" });
   return mapInner(kept, (inner) => toMinimal(inner, root, open));
 };
 
 const toStructured = (schema: Json): Json => {
   if (!isJsonObject(schema)) return {};
-  const kept = mapInner(pickKeywords(schema, structuredKeys), toStructured);
-  return kept["type"] === "object" ? { ...kept, additionalProperties: false } : kept;
+  const { oneOf, ...rest } = schema;
+  const phrased = oneOf === undefined ? rest : { anyOf: oneOf, ...rest };
+  const kept = mapInner(pickKeywords(phrased, structuredKeys), toStructured);
+  return isOfType(kept, "object") ? { ...kept, additionalProperties: false } : kept;
 };
 
 const toClosed = (schema: Json): Json => {
@@ -182,6 +193,16 @@ export const foldRoot = (schema: Json): Json =>
   isJsonObject(schema) && Object.keys(schema).some((key) => refusedAtRoot.has(key))
     ? inlineRefused(foldBranches(schema, schema, []), schema)
     : schema;
+
+const withAllItems = (schema: Json): Json =>
+  isJsonObject(schema) ? withItems(mapInner(schema, withAllItems), {}) : schema;
+
+/** Adapts the parameters of a tool to a server's dialect, with all that chat servers require of them. */
+export const adaptParameters = (schema: Json, dialect: SchemaDialect): JsonObject => {
+  const folded = fieldsOf(adaptSchema(foldRoot(schema), dialect));
+  if (dialect === "minimal") return folded;
+  return fieldsOf(withAllItems("properties" in folded ? folded : { ...folded, properties: {} }));
+};
 
 /** Adapts a schema to a server's dialect. Lost requirements are still enforced by the runtime's own check. */
 export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {

@@ -22,6 +22,8 @@ export interface Traits {
   readonly openaiFields: boolean;
   /** Whether calls carry Google's thought signatures, which must be returned. */
   readonly thoughtSignatures: boolean;
+  /** Whether ids of calls have nine letters and digits, and no user's message follows results, as Mistral demands. */
+  readonly strictTurns: boolean;
 }
 
 /** Facts about a request's model that a protocol needs. */

@@ -22,6 +22,10 @@ const allowedId = /^[A-Za-z0-9_-]{1,40}$/;
 export const wireId = (id: string): string =>
   allowedId.test(id) ? id : `call_${hash8(id)}${hash8(`${id}\n`)}`;
 
+/** Returns a call's id for Mistral: nine letters and digits, of the server itself or of a hash. */
+export const shortId = (id: string): string =>
+  /^[A-Za-z0-9]{9}$/.test(id) ? id : `${hash8(id)}${hash8(`${id}\n`)}`.slice(0, 9);
+
 const namesCache = new WeakMap<readonly ToolSpec[], ReadonlyMap<string, string>>();
 
 /** Maps wire names back to declared tools, once per list; names that need no mapping are left out. */

@@ -10,7 +10,7 @@ export interface Profile {
   readonly baseUrl: string | null;
   /** The header that carries the key unless the config says otherwise. */
   readonly auth: "bearer" | "x-api-key";
-  readonly traits: (config: Pick<ProviderConfig, "compat">) => Traits;
+  readonly traits: (config: Pick<ProviderConfig, "compat" | "base_url" | "model">) => Traits;
 }
 
 /** A plain chat completions server, from which the other profiles deviate. */
@@ -24,4 +24,5 @@ export const plainTraits: Traits = {
   efforts: ["low", "medium", "high"],
   openaiFields: false,
   thoughtSignatures: false,
+  strictTurns: false,
 };

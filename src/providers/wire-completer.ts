@@ -164,7 +164,7 @@ const runAttempt = async (
 /** Describes the model as its protocol needs it. */
 const targetOf = ({ profile, config, model, override }: WireOptions): WireTarget => {
   const { capabilities, max_output: maxOutput, efforts } = describeProviderModel(config, model, override);
-  const traits = profile.traits(config);
+  const traits = profile.traits({ ...config, model });
   return {
     provider: config.name,
     maxOutput,

@@ -177,7 +177,7 @@ export const fixtures: readonly Fixture[] = [
     bad: team({ provider: "  - kind: openai\n    model: gpt-6.1-sol" }),
     says: ['team.yaml:6:5 error missing_key providers[1].name: "name" is required here'],
     good: team({
-      provider: "  - name: other\n    kind: openai\n    model: gpt-6.1-sol",
+      provider: "  - name: other\n    kind: openai\n    model: gpt-6.1-terra",
       agent: `    fallbacks: [other]`,
     }),
   },

@@ -146,6 +146,25 @@ describe("shrinking", () => {
     checkInvariants(bench, []);
   });
 
+  test("EF-15 EF-26: the model that summarises reasons as little as it can, and has room for that beside the summary", async () => {
+    const before = fake.requests.length;
+    await run({
+      effects: "- { kind: compact, params: { threshold: 0.6, target: 0.1 } }",
+      window: 40_000,
+      output: "max_tokens: 16000\nreasoning: { effort: high }",
+      turns: [...many(40, () => [{ text: "It is known. ".repeat(200) }, use("long", { name: "a" })]), done],
+    });
+    const bodies = fake.requests.slice(before).map(({ body }) => body);
+    const turn = bodies.find((body) => "tools" in body);
+    const summary = bodies.find((body) => !("tools" in body));
+    expect(turn).toMatchObject({ output_config: { effort: "high" } });
+    expect(summary).toMatchObject({
+      max_tokens: 8_192,
+      thinking: { type: "adaptive", display: "omitted" },
+      output_config: { effort: "low" },
+    });
+  });
+
   test("EF-40: offload, and recall reads what was moved, in a later run after a restart too ★", async () => {
     const { bench, requests } = await wired(fake, {
       effects: "- { kind: offload, params: { threshold: 0.1, min_result_len: 500, recent_window: 1 } }",

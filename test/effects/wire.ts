@@ -77,11 +77,13 @@ export interface WireOptions extends Omit<EngineExtras, "effects"> {
   readonly boxes?: string;
   /** Further YAML of the agent. */
   readonly agent?: string;
+  /** YAML of the provider's limit of output and reasoning. */
+  readonly output?: string;
 }
 
 const teamYaml = (
   fake: FakeProvider,
-  { effects, window = 100_000, boxes = "kit", agent = "" }: WireOptions,
+  { effects, window = 100_000, boxes = "kit", agent = "", output = "max_tokens: 1024" }: WireOptions,
 ) => `
 providers:
   - name: main
@@ -90,7 +92,7 @@ providers:
     api_key: \${KEY}
     model: claude-sonnet-5-5
     context_window: ${window}
-    max_tokens: 1024
+${indent(output, 4)}
 agents:
   - name: helper
     toolboxes: [${boxes}]

@@ -24,9 +24,15 @@ test("MO-7: what newer models refuse is known: sampling, budgets, no reasoning, 
       forced_tool_with_reasoning: false,
     });
   expect(describeModel("openai", "gpt-6.1-sol")).toMatchObject({
-    capabilities: { reasoning: "effort", reasoning_off: false, sampling: false },
-    efforts: ["low", "medium", "high", "xhigh", "max"],
+    capabilities: {
+      reasoning: "effort",
+      reasoning_off: false,
+      sampling: false,
+      tools_with_reasoning: false,
+    },
+    efforts: ["low", "medium", "high", "xhigh"],
   });
+  expect(describeModel("openai", "gpt-6-astra").capabilities.reasoning_off).toBe(false);
   expect(describeModel("grok", "grok-4").capabilities.reasoning).toBe("none");
 });
 

@@ -126,6 +126,28 @@ test.each<[string, Json]>([
     }),
   ],
   ["Z.ai", error({ code: "1261", message: "Prompt exceeds max length" })],
+  [
+    "SGLang",
+    {
+      object: "error",
+      message: "The input (61709 tokens) is longer than the model's context length (40960 tokens).",
+      type: "BadRequestError",
+    },
+  ],
+  [
+    "SGLang without memory",
+    error({
+      message: "Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).",
+    }),
+  ],
+  ["Qwen", error({ code: "invalid_parameter_error", message: "Range of input length should be [1, 30720]" })],
+  [
+    "Vertex AI",
+    error({
+      message:
+        "Unable to submit request because the input token count is 1192541 but model only supports up to 1048576.",
+    }),
+  ],
 ])("MO-25: %s says that the context overflows", (_, body) => {
   expect(at(400, body)).toMatchObject({ code: "context_overflow", retryable: false });
   expect(at(400, JSON.stringify(body)).code).toBe("context_overflow");

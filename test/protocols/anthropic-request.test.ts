@@ -4,6 +4,7 @@ import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import type { Capabilities } from "../../src/model/schema.ts";
 import { buildAnthropic } from "../../src/protocols/anthropic/request.ts";
+import { wireName } from "../../src/protocols/tool-names.ts";
 import { anthropic } from "../../src/providers/anthropic.ts";
 import { checkBody, signatureFor } from "../support/fake-provider-check.ts";
 import { configOf, message, models, requestOf, result } from "../support/fake-provider-client.ts";
@@ -177,6 +178,38 @@ test("MO-8 MO-4: media that the API does not take becomes a sentence", () => {
     media: () => "x".repeat(5 * 1024 * 1024 + 1),
   });
   expect(big.body.messages[0]?.content).toMatchObject([{ text: "[image omitted: it is larger than 5 MiB]" }]);
+});
+
+test("MO-9: a tool that was called by its own name and by the one that was sent is declared once", () => {
+  const messages = [
+    message("user", "Go."),
+    message("assistant", [call("a", "fs.read"), call("b", wireName("fs.read"))]),
+    result("a", "fs.read", "A"),
+    result("b", wireName("fs.read"), "B", "error"),
+  ];
+  expect(build({ messages }).body["tools"]).toHaveLength(1);
+});
+
+test("MO-11: alternatives stay alternatives in the subset, and an object that may be null is closed, too", () => {
+  const entry = {
+    type: ["object", "null"],
+    properties: { n: { oneOf: [{ type: "string" }, { type: "null" }] } },
+  };
+  const schema = { type: "object", properties: { entry } };
+  const { body } = build({ responseFormat: { type: "json_schema", schema } });
+  expect(body["output_config"]).toHaveProperty("format.schema.properties.entry", {
+    type: ["object", "null"],
+    properties: { n: { anyOf: [{ type: "string" }, { type: "null" }] } },
+    additionalProperties: false,
+  });
+});
+
+test("MO-8 MO-11: a half of a character in a description or schema, which servers refuse, is replaced", () => {
+  const { body } = build({
+    tools: [{ ...tool, description: "Reads \ud83d." }],
+    responseFormat: { type: "json_schema", schema: { type: "object", description: "\ude00" } },
+  });
+  expect(body["tools"]).toMatchObject([{ description: "Reads \ufffd." }]);
 });
 
 test("MO-9: tools gone but calls in the history are declared as stubs with choice none", () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { createReasoningDetails } from "../../src/protocols/reasoning-details.ts";
-import type { Message, Part } from "../../src/chat/message.ts";
+import type { Json, Message, Part } from "../../src/chat/message.ts";
 import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import type { Capabilities } from "../../src/model/schema.ts";
@@ -155,7 +155,7 @@ test("MO-14: strict is true only for a schema that fits", () => {
 });
 
 test("MO-14: reasoning_effort is what the model takes, or is left out and named", () => {
-  expect(build("openai", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("max");
+  expect(build("openai", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("xhigh");
   expect(build("openai", { reasoning: { effort: "none" } }).body["reasoning_effort"]).toBe("low");
   expect(build("grok", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("high");
   expect(build("gemini", { reasoning: { budgetTokens: 5000 } }).body["reasoning_effort"]).toBe("medium");
@@ -163,6 +163,21 @@ test("MO-14: reasoning_effort is what the model takes, or is left out and named"
   expect(none.droppedParameters).toEqual(["reasoning"]);
   expect(none.body["temperature"]).toBe(0.2);
   expect(build("openai", { temperature: 1, topP: 0.5 }).droppedParameters).toEqual(["temperature", "top_p"]);
+});
+
+test("MO-7 MO-14: a model that refuses tools while it reasons does not reason with them, and says so once", () => {
+  const model = "gpt-6.1-terra";
+  const sent = (fields: Partial<ModelRequest>) => build("openai", { model, ...fields }, { model });
+  expect(sent({ tools: [tool] })).toMatchObject({
+    body: { reasoning_effort: "none" },
+    droppedParameters: [],
+  });
+  const asked = { reasoning: { effort: "high" } } as const;
+  expect(sent({ tools: [tool], ...asked })).toMatchObject({
+    body: { reasoning_effort: "none" },
+    droppedParameters: ["reasoning"],
+  });
+  expect(sent(asked)).toMatchObject({ body: { reasoning_effort: "high" }, droppedParameters: [] });
 });
 
 test("MO-16: Gemini's signatures go back in place; a call without one carries the bypass ★", () => {
@@ -275,6 +290,39 @@ test("MO-7 MO-18: a tool of several actions keeps each, and what is named where 
   });
 });
 
+test.each<[Kind, Json, Json]>([
+  ["openai", { properties: {} }, {}],
+  ["grok", { properties: {} }, {}],
+  ["gemini", {}, { type: "object" }],
+])(
+  "MO-7 MO-18: to %s a tool says what its lists hold, and that it takes nothing",
+  (kind, nothing, anything) => {
+    const schema = { type: "object", properties: { paths: { type: "array" } } };
+    const tools = [
+      { ...tool, schema: { type: "object" } },
+      { ...tool, name: "list", schema },
+    ];
+    const sent = build(kind, { tools }).body["tools"] as readonly {
+      readonly function: { readonly parameters: unknown };
+    }[];
+    expect(sent.map((each) => each.function.parameters)).toEqual([
+      { type: "object", ...(nothing as object) },
+      {
+        type: "object",
+        properties: { paths: { type: "array", items: anything } },
+      },
+    ]);
+  },
+);
+
+test("MO-14: a half of a character in a description or schema, which servers refuse, is replaced", () => {
+  const { body } = build("openai", {
+    tools: [{ ...tool, description: "Reads \ud83d." }],
+    responseFormat: { type: "json_schema", schema: { type: "object", description: "\ude00" } },
+  });
+  expect(body["tools"]).toMatchObject([{ function: { description: "Reads \ufffd." } }]);
+});
+
 test("MO-17: grok gets no stop words or penalties", () => {
   const { body } = build("grok", { tools: [tool] });
   expect(Object.keys(body).toSorted()).toEqual(
@@ -316,6 +364,52 @@ test("MO-3 MO-18: reasoning goes back in the field that the server wants, to its
     reasoning_details: [{ type: "reasoning.text", text: "Hm." }],
   });
   expect(replay("none")).not.toHaveProperty("reasoning_content");
+});
+
+test("MO-18: to a server that wants its reasoning back no answer goes without it, whichever model wrote it", () => {
+  const messages = [...loop(call("a")), message("assistant", "Done."), message("user", "More.")];
+  const sent = build(
+    "compatible",
+    { messages, tools: [tool] },
+    { compat: { reasoning_replay: "reasoning_content" } },
+  );
+  const answers = sent.body.messages.filter(({ role }) => role === "assistant");
+  expect(answers.map(({ reasoning_content }) => reasoning_content)).toEqual([" ", " "]);
+});
+
+test("MO-3 MO-18: Mistral gets ids of nine characters, and an answer between results and what follows them", () => {
+  const image = { type: "image", blob: "b", media_type: "image/png" } as const;
+  const shot: Part = { type: "tool_result", call: "call_1-0", name: "shot", status: "ok", content: [image] };
+  const messages = [
+    ...loop(call("Ab3De5Gh7")),
+    message("user", "[STEERING] Faster."),
+    message("assistant", [call("call_1-0", "shot")]),
+    message("tool", [shot]),
+    message("user", "Look."),
+  ];
+  const sent = build(
+    "compatible",
+    { messages },
+    { model: "mistralai/mistral-small-4", compat: { images: true } },
+    { images: true },
+  );
+  const { messages: out } = sent.body;
+  expect(out.map(({ role }) => role).slice(2)).toEqual([
+    "assistant",
+    "tool",
+    "assistant",
+    "user",
+    "assistant",
+    "tool",
+    "assistant",
+    "user",
+    "user",
+  ]);
+  const ids = out.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id]));
+  expect(ids).toEqual(["Ab3De5Gh7", expect.stringMatching(/^[a-z0-9]{9}$/)]);
+  expect(
+    build("compatible", { messages }).body.messages.filter(({ role }) => role === "assistant"),
+  ).toHaveLength(2);
 });
 
 test("MO-3: a later piece of reasoning without a field leaves what came of it before", () => {

@@ -348,6 +348,17 @@ const refusedKeywords: Readonly<Record<Kind, readonly string[]>> = {
   gemini: minimalOnly,
 };
 
+/** Whether some list in a schema says nothing of its items: an empty schema is something, except to Google. */
+const lacksItems = (schema: unknown, kind: Kind): boolean => {
+  if (Array.isArray(schema)) return schema.some((inner) => lacksItems(inner, kind));
+  if (!isFields(schema)) return false;
+  const { type, items } = schema;
+  const isList = type === "array" || (Array.isArray(type) && type.includes("array"));
+  const isEmpty = kind === "gemini" && isFields(items) && Object.keys(items).length === 0;
+  if (isList && (items === undefined || isEmpty)) return true;
+  return Object.values(schema).some((inner) => lacksItems(inner, kind));
+};
+
 const checkTools = (body: Fields, kind: Kind): string | null => {
   const tools = list(body["tools"]).map((tool) => (isFields(tool) ? tool["function"] : undefined));
   const names = tools.map((tool) => String(isFields(tool) ? tool["name"] : ""));
@@ -360,6 +371,13 @@ const checkTools = (body: Fields, kind: Kind): string | null => {
     () => new Set(names).size < names.length && "tools: names must be unique",
     () =>
       tools.some((tool) => !isFields(tool) || !isFields(tool["parameters"])) && "tools: invalid parameters",
+    () =>
+      kind === "openai" &&
+      tools.some((tool) => isFields(tool) && !isFields((tool["parameters"] as Fields)["properties"])) &&
+      "Invalid schema for function: In context=(), object schema missing properties.",
+    () =>
+      tools.some((tool) => isFields(tool) && lacksItems(tool["parameters"], kind)) &&
+      "Invalid schema for function: array schema missing items.",
     () => refused !== undefined && `tools: Unknown name "${refused}": Cannot find field`,
     () =>
       "tool_choice" in body && tools.length === 0 && "tool_choice is only allowed when tools are specified",

@@ -53,6 +53,7 @@ export type EffectNotice =
 export interface EffectCall {
   readonly system: string;
   readonly prompt: string;
+  /** Most tokens of its text; the model has room to reason beside them. */
   readonly maxTokens: number;
   /** Returns why a text is refused, which makes it a failed try; null accepts it. */
   readonly refuse?: (text: string, finish: FinishReason) => string | null;

@@ -3,7 +3,7 @@ import type { Json, Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import { digestBody } from "../body-digest.ts";
 import { adaptSchema } from "../json-schema.ts";
-import { isVisible, joinElements, quoteJson } from "../json-text.ts";
+import { isVisible, joinElements, quoteJson, serialise } from "../json-text.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { budgetOf, effortOf, nearestEffort } from "../reasoning.ts";
@@ -38,7 +38,7 @@ const toolText = (tool: ToolSpec): string => {
   const known = toolTexts.get(tool);
   if (known !== undefined) return known;
   const { name, description, schema } = tool;
-  const built = JSON.stringify({
+  const built = serialise({
     name: wireName(name),
     description,
     input_schema: wireSchema(schema) as unknown as Anthropic.Messages.Tool.InputSchema,
@@ -47,10 +47,12 @@ const toolText = (tool: ToolSpec): string => {
   return built;
 };
 
-/** Returns the names of the calls in a history, in order of first use. */
+/** Returns the names of the calls in a history as they are sent, in order of first use. */
 const calledNames = (messages: readonly Message[]): ReadonlySet<string> =>
   new Set(
-    messages.flatMap(({ parts }) => parts.flatMap((part) => (part.type === "tool_call" ? [part.name] : []))),
+    messages.flatMap(({ parts }) =>
+      parts.flatMap((part) => (part.type === "tool_call" ? [wireName(part.name)] : [])),
+    ),
   );
 
 /** Declares the tools of calls in the history, even if none of them may be called any more. */
@@ -222,14 +224,14 @@ const buildMessages = (
   instruction: string | undefined,
 ): { readonly text: string; readonly fragments: readonly AnthropicFragment[]; readonly marked: string } => {
   const cache = breakpointText(request);
-  const serialise = createAnthropicFragmenter(request, target);
+  const serialiseMessage = createAnthropicFragmenter(request, target);
   const newest = request.messages.at(-1)?.id;
   const turns = createTurnBuilder();
   const marked: number[] = [];
   const fragments = request.messages.map((message, at) => {
     const { id } = message;
     const role = message.role === "assistant" ? "assistant" : "user";
-    const fragment = serialise(message);
+    const fragment = serialiseMessage(message);
     const last = id === newest || id === request.previousNewest;
     if (last) marked.push(at);
     turns.add(role, last ? markFragment(role, fragment, cache) : fragment);
@@ -265,7 +267,7 @@ export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireR
   if (isVisible(system))
     head += `,"system":[${markLastBlock(`{"type":"text","text":${quoteJson(system)}}`, cache)}]`;
   const { text, fragments, marked } = buildMessages(request, target, instruction);
-  const end = JSON.stringify(tail).slice(1);
+  const end = serialise(tail).slice(1);
   const body = `${head},"messages":[${text}],${end}`;
   const rest = `${marked}\n${instruction ?? ""}\n${end}`;
   return {

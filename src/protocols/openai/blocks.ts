@@ -12,7 +12,7 @@ import type { ModelRequest } from "../../model/completer.ts";
 import { isVisible, quoteJson, replayArguments, serialise } from "../json-text.ts";
 import { wireMediaOf } from "../media.ts";
 import type { WireTarget } from "../protocol.ts";
-import { wireId, wireName } from "../tool-names.ts";
+import { shortId, wireId, wireName } from "../tool-names.ts";
 
 type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
 
@@ -74,9 +74,11 @@ const signatureOf = ({ opaque }: ToolCallPart, request: ModelRequest, target: Wi
   return typeof signature === "string" ? signature : noSignature;
 };
 
+const idOf = (id: string, { traits }: WireTarget): string => (traits.strictTurns ? shortId(id) : wireId(id));
+
 const callText = (part: ToolCallPart, request: ModelRequest, target: WireTarget): string => {
   const call = {
-    id: wireId(part.id),
+    id: idOf(part.id, target),
     type: "function",
     function: { name: wireName(part.name), arguments: replayArguments(part.args) },
   } satisfies OpenAI.Chat.Completions.ChatCompletionMessageFunctionToolCall;
@@ -85,7 +87,10 @@ const callText = (part: ToolCallPart, request: ModelRequest, target: WireTarget)
   return serialise({ ...call, extra_content: { google } });
 };
 
-/** Puts reasoning into the field in which a compatible server expects it, within size limits. */
+/**
+ * Puts reasoning into the field in which a compatible server expects it, within size limits. Servers that want
+ * `reasoning_content` refuse a history in which an answer, of whatever model, lacks it or has an empty one.
+ */
 const reasoningFields = (
   parts: readonly ReasoningPart[],
   request: ModelRequest,
@@ -93,9 +98,9 @@ const reasoningFields = (
 ): string => {
   const { reasoningReplay } = target.traits;
   const own = parts.filter(({ model }) => model === `${target.provider}/${request.model}`);
-  if (reasoningReplay === "none" || own.length === 0) return "";
+  if (reasoningReplay === "none") return "";
   if (reasoningReplay === "reasoning_content")
-    return `,"reasoning_content":${quoteJson(own.map(({ text }) => text).join("\n"))}`;
+    return `,"reasoning_content":${quoteJson(own.map(({ text }) => text).join("\n") || " ")}`;
   const details = own.flatMap(({ opaque }) => {
     const { details: list } = fieldsOf(opaque?.data);
     return Array.isArray(list) ? list.filter((each) => isJsonObject(each) && isShallow(each)) : [];
@@ -117,10 +122,10 @@ const assistantMessage = (parts: readonly Part[], request: ModelRequest, target:
   return `{"role":"assistant","content":${isVisible(content) ? quoteJson(content) : "null"}${reasoning}${tools}}`;
 };
 
-const resultText = (part: ToolResultPart): string => {
+const resultText = (part: ToolResultPart, target: WireTarget): string => {
   const text = part.content.flatMap((each) => (each.type === "text" ? [each.text] : [])).join("\n\n");
   const content = part.status === "ok" ? text : `[tool error] ${text}`;
-  return `{"role":"tool","tool_call_id":${quoteJson(wireId(part.call))},"content":${quoteJson(content)}}`;
+  return `{"role":"tool","tool_call_id":${quoteJson(idOf(part.call, target))},"content":${quoteJson(content)}}`;
 };
 
 const resultMedia = (part: ToolResultPart, request: ModelRequest, target: WireTarget): string[] =>
@@ -139,7 +144,7 @@ const buildTexts = (
   const results = message.parts.filter((part) => part.type === "tool_result");
   const media = results.flatMap((part) => resultMedia(part, request, target));
   const user = userMessage(message.parts, request, target);
-  const messages = [...results.map(resultText), user].filter((text) => text !== "");
+  const messages = [...results.map((part) => resultText(part, target)), user].filter((text) => text !== "");
   return { messages: messages.join(","), media: media.join(",") };
 };
 
@@ -151,6 +156,7 @@ const targetKey = (request: ModelRequest, { provider, capabilities, traits }: Wi
     capabilities.documents,
     traits.reasoningReplay,
     traits.thoughtSignatures,
+    traits.strictTurns,
   ].join();
 
 /** Creates the serialiser of a request's messages: each message object is serialised once per target and cached. */

@@ -27,16 +27,28 @@ interface ChatChoice {
   readonly index?: number;
   readonly delta?: ChatDelta | null;
   readonly finish_reason?: string | null;
+  readonly usage?: Json;
   readonly error?: Json;
 }
 
-const finishByReason: Readonly<Record<string, FinishReason>> = {
-  stop: "stop",
-  tool_calls: "tool_calls",
-  function_call: "tool_calls",
-  length: "length",
-  content_filter: "filtered",
-};
+/** Reasons in small letters: OpenAI's, and those with which Mistral, Google and Z.ai say that a reply is cut. */
+const finishByReason: ReadonlyMap<string, FinishReason> = new Map<string, FinishReason>([
+  ["tool_calls", "tool_calls"],
+  ["function_call", "tool_calls"],
+  ["length", "length"],
+  ["max_tokens", "length"],
+  ["model_length", "context_full"],
+  ["model_context_window_exceeded", "context_full"],
+  ...["content_filter", "sensitive", "safety", "recitation", "blocklist", "prohibited_content", "spii"].map(
+    (reason) => [reason, "filtered"] as const,
+  ),
+]);
+
+/** Reasons of servers that gave up in the middle of a reply: half of it is none. */
+const brokenOff = new Set(["error", "network_error", "insufficient_system_resource", "abort"]);
+
+/** Reasons of Google for a call that it could not read and left out. */
+const unreadableCall = new Set(["function_call_filter", "malformed_function_call", "unexpected_tool_call"]);
 
 type TextKind = "text" | "reasoning" | "refusal";
 
@@ -109,9 +121,12 @@ const takeDelta = (state: OpenAiState, delta: ChatDelta, events: ModelEvent[]): 
     if (piece !== null) state.calls.take(piece, events);
 };
 
-/** Ends the reply by its `finish_reason`; an unknown one is a plain stop, but `error` means half a reply. */
+/** Ends the reply by its `finish_reason`, before whose colon Google names the kind; an unknown one is a plain stop. */
 const finishReply = (state: OpenAiState, raw: string, events: ModelEvent[]): void => {
-  if (raw === "error") throw state.faults.inBand({ error: { message: "the reply ended with an error" } });
+  const [reason = ""] = raw.toLowerCase().split(":");
+  if (brokenOff.has(reason))
+    throw state.faults.inBand({ error: { message: "the reply ended with an error" } });
+  if (unreadableCall.has(reason)) throw state.faults.broken("the provider could not read the model's call");
   for (const { type, text } of state.think?.end() ?? []) addText(state, type, text, events);
   closeItem(state, events);
   const details = state.details.all();
@@ -121,7 +136,7 @@ const finishReply = (state: OpenAiState, raw: string, events: ModelEvent[]): voi
   }
   state.calls.end(events);
   state.state = "finished";
-  events.push({ type: "finish", reason: finishByReason[raw] ?? "stop", raw });
+  events.push({ type: "finish", reason: finishByReason.get(reason) ?? "stop", raw });
 };
 
 /** Starts the reply; Azure begins with a chunk about the prompt, which holds no choice and names no model yet. */
@@ -139,12 +154,19 @@ const statusOf = (error: Json | undefined): number | undefined => {
   return typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
 };
 
-/** Throws for an error frame: `{error}`, a list of it (Gemini), an event named error, or an error in a choice. */
+/** Throws for an error frame: `{error}`, a list of it (Gemini), an event or object named error, or one in a choice. */
 const checkError = (faults: Faults, event: string, parsed: JsonObject): void => {
   const body = Array.isArray(parsed) ? (parsed[0] as JsonObject | undefined) : parsed;
   const error = body?.["error"] ?? (body?.["choices"] as readonly ChatChoice[] | undefined)?.[0]?.error;
   if (error !== undefined && error !== null) throw faults.inBand({ error }, statusOf(error));
-  if (event === "error") throw faults.inBand(parsed, statusOf(parsed));
+  if (event === "error" || parsed["object"] === "error") throw faults.inBand(parsed, statusOf(parsed));
+};
+
+/** Takes the usage of a chunk, or of its choice, as Moonshot reports it. */
+const takeUsage = (state: OpenAiState, usage: Json, events: ModelEvent[]): void => {
+  if (typeof usage !== "object" || usage === null) return;
+  events.push({ type: "usage", raw: usage });
+  if (state.state === "finished") state.state = "done";
 };
 
 const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]): void => {
@@ -153,10 +175,7 @@ const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]):
   if (choice?.delta) takeDelta(state, choice.delta, events);
   if (typeof choice?.finish_reason === "string" && choice.finish_reason !== "" && state.state === "open")
     finishReply(state, choice.finish_reason, events);
-  const { usage } = chunk;
-  if (typeof usage !== "object" || usage === null) return;
-  events.push({ type: "usage", raw: usage });
-  if (state.state === "finished") state.state = "done";
+  takeUsage(state, chunk["usage"] ?? choice?.usage ?? null, events);
 };
 
 /** Creates the decoder of the chat completions API in the dialects of all providers. */

@@ -1,10 +1,10 @@
 import type { OpenAI } from "openai";
-import type { Json } from "../../chat/message.ts";
+import type { Json, Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import { isStrictSchema } from "../../tools/schema/strict-schema.ts";
 import type { SchemaDialect } from "../json-schema.ts";
-import { adaptSchema, foldRoot } from "../json-schema.ts";
-import { isVisible, joinElements, quoteJson } from "../json-text.ts";
+import { adaptParameters, adaptSchema } from "../json-schema.ts";
+import { isVisible, joinElements, quoteJson, serialise } from "../json-text.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { effortOf, nearestEffort } from "../reasoning.ts";
@@ -23,8 +23,8 @@ const toolText = (tool: ToolSpec, dialect: SchemaDialect): string => {
   const known = toolTexts.get(tool);
   if (known?.dialect === dialect) return known.text;
   const { name, description, schema } = tool;
-  const parameters = adaptSchema(foldRoot(schema), dialect) as Record<string, Json>;
-  const text = JSON.stringify({
+  const parameters = adaptParameters(schema, dialect);
+  const text = serialise({
     type: "function",
     function: { name: wireName(name), description, parameters },
   } satisfies OpenAI.Chat.Completions.ChatCompletionFunctionTool);
@@ -56,8 +56,12 @@ const reasoningOf = (
   droppedParameters: string[],
 ): OpenAiTail["reasoning_effort"] => {
   const wanted = effortOf(request);
+  const { reasoning, reasoning_off, tools_with_reasoning } = target.capabilities;
+  if (request.tools.length > 0 && !tools_with_reasoning && reasoning_off) {
+    if ((wanted ?? "none") !== "none") droppedParameters.push("reasoning");
+    return "none";
+  }
   if (wanted === undefined) return undefined;
-  const { reasoning, reasoning_off } = target.capabilities;
   if (reasoning === "none") {
     if (wanted !== "none") droppedParameters.push("reasoning");
     return undefined;
@@ -84,6 +88,9 @@ const cacheKey = ({ context }: ModelRequest): string => {
   return `limpet-${hash8(thread)}${hash8(`${thread}\n`)}`;
 };
 
+/** Answer that stands between results and a user's message for servers that demand one. */
+const acknowledgement = '{"role":"assistant","content":"I have read the results."}';
+
 /**
  * Builds all messages; the media of a block of results follow it as one user message. A user's turn comes last. The
  * text grows by concatenation, which copies nothing: a long body is copied once, when it is sent.
@@ -92,27 +99,32 @@ const buildMessages = (
   request: ModelRequest,
   target: WireTarget,
 ): { readonly text: string; readonly fragments: readonly OpenAiFragment[] } => {
-  const serialise = createOpenAiFragmenter(request, target);
+  const serialiseMessage = createOpenAiFragmenter(request, target);
   let out = "";
   let media = "";
-  let last = "assistant";
+  let last: Message["role"] = "assistant";
+  const append = (role: Message["role"], text: string): void => {
+    if (text === "") return;
+    if (target.traits.strictTurns && last === "tool" && role === "user")
+      out = joinElements(out, acknowledgement);
+    out = joinElements(out, text);
+    last = role;
+  };
   const flush = (): void => {
-    if (media !== "") out = joinElements(out, `{"role":"user","content":[${media}]}`);
+    append("user", media === "" ? "" : `{"role":"user","content":[${media}]}`);
     media = "";
   };
   const fragments: OpenAiFragment[] = [];
   for (const message of request.messages) {
-    const fragment = serialise(message);
+    const fragment = serialiseMessage(message);
     fragments.push(fragment);
     if (message.role !== "tool") flush();
-    if (fragment.messages === "") continue;
-    out = joinElements(out, fragment.messages);
+    append(message.role, fragment.messages);
     media = joinElements(media, fragment.media);
-    last = message.role;
   }
   flush();
-  const text = last === "assistant" ? joinElements(out, '{"role":"user","content":"Continue."}') : out;
-  return { text, fragments };
+  if (last === "assistant") append("user", '{"role":"user","content":"Continue."}');
+  return { text: out, fragments };
 };
 
 const tailOf = (
@@ -149,7 +161,7 @@ export const buildOpenAi = (request: ModelRequest, target: WireTarget): WireRequ
     : "";
   const head = `{"model":${quoteJson(request.model)}${tools === "" ? "" : `,"tools":[${tools}]`},"messages":[${first}`;
   const { text, fragments } = buildMessages(request, target);
-  const rest = JSON.stringify(tail).slice(1);
+  const rest = serialise(tail).slice(1);
   const body = `${head}${first === "" || text === "" ? "" : ","}${text}],${rest}`;
   return {
     body,

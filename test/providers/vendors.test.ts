@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startFakeProvider } from "../support/fake-provider.ts";
+import type { FakeProvider } from "../support/fake-provider.ts";
+import { attempt, completerFor, requestOf } from "../support/fake-provider-client.ts";
+import { chatFrames } from "../support/fake-provider-reply.ts";
+import type { Kind } from "../support/fake-provider-check.ts";
+
+/** What single vendors send besides what their protocol says. */
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+
+const ask = (kind: Kind, raw: string) => {
+  fake.play(() => ({ raw }));
+  return attempt(completerFor(fake, kind), requestOf(kind));
+};
+
+const half = (finish: string): string =>
+  chatFrames({ pieces: [{ text: "Half an" }, { call: "rm", args: { path: "/" } }], finish }, "m").join("");
+
+test.each([
+  ["Mistral", "model_length", "context_full"],
+  ["Z.ai", "model_context_window_exceeded", "context_full"],
+  ["Z.ai", "sensitive", "filtered"],
+  ["Google", "MAX_TOKENS", "length"],
+  ["Google", "SAFETY", "filtered"],
+  ["Google", "RECITATION", "filtered"],
+  ["Google", "content_filter: PROHIBITED_CONTENT", "filtered"],
+])("MO-15 MO-22: a reply that %s ends by %s is cut, and its calls never run", async (_, finish, reason) => {
+  const { completion } = await ask("compatible", half(finish));
+  expect(completion).toMatchObject({ finish: reason, parts: [{}, { invalid: "truncated" }] });
+});
+
+test.each([
+  ["DeepSeek", "insufficient_system_resource", "server_error"],
+  ["Z.ai", "network_error", "server_error"],
+  ["vLLM", "abort", "server_error"],
+  ["Google", "MALFORMED_FUNCTION_CALL", "protocol_error"],
+  ["Google", "function_call_filter: MALFORMED_FUNCTION_CALL", "protocol_error"],
+])("MO-15 MO-23: a reply that %s breaks off by %s is no answer, and is asked for again", async (...row) => {
+  const [, finish, code] = row;
+  const { failure } = await ask("compatible", half(finish));
+  expect(failure).toMatchObject({ code, retryable: true, billed: true });
+});
+
+test("MO-19: an error that a stream names as its object is classified by it, and is no cut reply", async () => {
+  const message = "The decoder prompt (length 9000) is longer than the maximum model length of 8192.";
+  const error = { object: "error", type: "BadRequestError", code: 400, message };
+  const { failure } = await ask("compatible", `data: ${JSON.stringify(error)}\n\ndata: [DONE]\n\n`);
+  expect(failure).toMatchObject({ code: "context_overflow", retryable: false });
+});
+
+test("MO-31: Moonshot's usage is that of its choice", async () => {
+  const usage = { prompt_tokens: 100, completion_tokens: 50, total_tokens: 150, cached_tokens: 40 };
+  const raw = chatFrames({ pieces: [{ text: "Yes." }], usage: null }, "kimi-k2.6")
+    .join("")
+    .replace('"finish_reason":"stop"', () => `"finish_reason":"stop","usage":${JSON.stringify(usage)}`);
+  const { completion } = await ask("compatible", raw);
+  expect(completion).toMatchObject({
+    estimated: false,
+    usage: { input: 60, output: 50, cacheRead: 40, cacheWrite: 0, total: 150 },
+  });
+});
+
+test("MO-13 MO-31: input that is reported at the start stays if the end fills its field with 0", async () => {
+  const event = (data: { readonly type: string; readonly [key: string]: unknown }): string =>
+    `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+  const raw = [
+    event({ type: "message_start", message: { model: "m", usage: { input_tokens: 900, output_tokens: 1 } } }),
+    event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "Yes." } }),
+    event({ type: "content_block_stop", index: 0 }),
+    event({
+      type: "message_delta",
+      delta: { stop_reason: "end_turn" },
+      usage: { input_tokens: 0, output_tokens: 7 },
+    }),
+    event({ type: "message_stop" }),
+  ].join("");
+  const { completion } = await ask("anthropic", raw);
+  expect(completion?.usage).toMatchObject({ input: 900, output: 7 });
+});
+
+test.each([
+  [429, "quota_exceeded", "Extra usage is required for long context requests."],
+  [
+    400,
+    "quota_exceeded",
+    "You have reached your specified API usage limits. You will regain access on 2026-12-01.",
+  ],
+  [400, "auth", "This organization has been disabled."],
+])("MO-25: Anthropic's HTTP %i is %s where the account is the reason: %s", async (status, code, message) => {
+  fake.play(() => ({
+    status,
+    body: { type: "error", error: { type: "invalid_request_error", message } },
+  }));
+  const { failure } = await attempt(completerFor(fake, "anthropic"), requestOf("anthropic"));
+  expect(failure).toMatchObject({ code, retryable: false });
+});
