@@ -26,6 +26,23 @@ export const warnings: readonly Fixture[] = [
     good: team({ agent: "    instructions: Charge $5 for ${X}, not $x or $$." }),
   },
   {
+    code: "reference_not_expanded",
+    bad: {
+      "team.yaml": team(),
+      "context/house.md": "# House\n\nWe are ${COMPANY}.\n\n```sh\ncurl -H ${KEY} ${HOME}\n```\n",
+      "skills/review/SKILL.md": "---\ndescription: For ${CITY}\n---\n",
+    },
+    says: [
+      "context/house.md:3:8 warning reference_not_expanded: ${COMPANY} is plain text here\n  write what it stands for, or put it between backquotes if it is meant as it is",
+      "context/house.md:6:9 warning reference_not_expanded: ${KEY} is plain text here\n  secrets are read only by addresses, keys, headers and the like of team.yaml",
+      "skills/review/SKILL.md:2:18 warning reference_not_expanded: ${CITY} is plain text here\n  write what it stands for, or put it between backquotes if it is meant as it is",
+    ],
+    good: {
+      "team.yaml": team(),
+      "context/house.md": "Say `echo ${HOME}` or $5.\n\n```sh\necho ${HOME}\n```\n",
+    },
+  },
+  {
     code: "unused_provider",
     bad: team({ provider: "  - name: other\n    kind: openai\n    model: gpt-6.1-sol" }),
     says: ["team.yaml:6:11 warning unused_provider providers[1].name: no agent uses the provider other"],
