@@ -112,6 +112,41 @@ export const warnings: readonly Fixture[] = [
     good: team({ agent: "    model: claude-sonnet-5-5" }),
   },
   {
+    code: "unpriced_model",
+    bad: team({
+      agent: `    options: { max_delegation_depth: 1 }\n    guards: { budget: { max_cost_usd: 1 } }\n${second}\n    model: mystery`,
+    }),
+    says: [
+      "team.yaml:12:12 warning unpriced_model agents[1].model: the price of mystery is not known, so its calls count in tokens only\n  set models.mystery.price",
+    ],
+    good: team({
+      agent: `    guards: { budget: { max_cost_usd: 1 } }\n${second}\n    model: mystery`,
+    }),
+  },
+  {
+    code: "unpriced_model",
+    bad: team({
+      provider: '  - { name: short, kind: openai, api_key: "${KEY}", model: mystery }',
+      agent: "    effects: [{ kind: compact, params: { summary_provider: short } }]",
+      top: "budgets: { session: { max_cost_usd: 2 } }",
+    }),
+    says: [
+      "team.yaml:6:60 warning unpriced_model providers[1].model: the price of mystery is not known, so its calls count in tokens only\n  set models.mystery.price",
+    ],
+    good: team({
+      provider: '  - { name: short, kind: openai, api_key: "${KEY}", model: mystery }',
+      agent: "    effects: [{ kind: compact, params: { summary_provider: short } }]",
+    }),
+  },
+  {
+    code: "unpriced_model",
+    bad: team({ agent: "    model: mystery", top: "budgets: { unknown_price: refuse }" }),
+    says: [
+      "team.yaml:9:12 warning unpriced_model agents[0].model: the price of mystery is not known, so its calls are refused (budgets.unknown_price)\n  set models.mystery.price",
+    ],
+    good: team({ agent: "    model: mystery", top: "budgets: { unknown_price: warn }" }),
+  },
+  {
     code: "schema_not_strict",
     bad: team({
       agent:
