@@ -38,7 +38,10 @@ const structureProblem = (json: string): string | null => {
 };
 
 /** Renames the aliases that a tool accepts; if both spellings are given, they stay and are refused as unknown. */
-const renameAliases = (value: unknown, aliases: Readonly<Record<string, string>> | undefined): unknown => {
+export const renameAliases = (
+  value: unknown,
+  aliases: Readonly<Record<string, string>> | undefined,
+): unknown => {
   if (aliases === undefined || typeof value !== "object" || value === null || Array.isArray(value))
     return value;
   const renamed = Object.entries(value).map(([key, each]) => {

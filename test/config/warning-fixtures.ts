@@ -1,5 +1,5 @@
 import type { Fixture } from "./fixtures.ts";
-import { team } from "./support.ts";
+import { scripted, team } from "./support.ts";
 
 const second = "  - name: helper";
 const declares = (...names: readonly string[]): Fixture["badOptions"] & object => ({
@@ -259,5 +259,19 @@ export const warnings: readonly Fixture[] = [
     good: team({
       agent: "    permissions: { rules: [{ act: delete, action: ask }, { act: exec, action: ask }] }",
     }).replace("[filesystem]", "[filesystem, exec]"),
+  },
+  {
+    code: "script_arguments",
+    bad: scripted(
+      "script: 1\nreplies:\n  - reply: [{ call: fs_write, args: { paht: a.md, content: x } }]\n  - reply: [{ call: fs_write, args: { path: '{{input}}' } }, { call: fs_read_lines, args: { path: a, offset: '{{last}}', limit: ten } }]\n",
+    ),
+    says: [
+      'scripts/tour.yaml:3:39 warning script_arguments replies[0].reply[0].args.paht: fs_write: unknown key "paht"\n  did you mean "path"? known: path, content',
+      'scripts/tour.yaml:4:39 warning script_arguments replies[1].reply[0].args.content: fs_write: "content" is required here\n  wrong arguments that are meant so are written as raw_args',
+      "scripts/tour.yaml:4:129 warning script_arguments replies[1].reply[1].args.limit: fs_read_lines: expected a number, found a text\n  write digits, without words or a unit",
+    ],
+    good: scripted(
+      "script: 1\nreplies:\n  - reply: [{ call: fs_write, args: { path: '{{input}}', content: x } }, { call: fs_write, raw_args: '{' }]\n",
+    ),
   },
 ];
