@@ -176,7 +176,7 @@ export const foundText = (value: unknown): string => {
   if (typeof value === "string") return value.length <= longestShown ? JSON.stringify(value) : "a text";
   if (typeof value === "number") return `the number ${value}`;
   if (Array.isArray(value)) return "a list";
-  return typeof value === "object" && value !== null ? "an object" : String(value);
+  return typeof value === "object" && value !== null ? "an object" : JSON.stringify(value);
 };
 
 const sizedThings: Readonly<Record<string, string>> = {
@@ -232,34 +232,30 @@ const describeUnion = (issue: UnionIssue): string => {
     : `expected ${expected.join(", or ")}; found ${foundText(issue.input)}`;
 };
 
-const lastKeyOf = (path: readonly PropertyKey[] | undefined): string =>
-  typeof path?.at(-1) === "string" ? JSON.stringify(path.at(-1)) : "a value";
+const describeWrong = ({ input, path }: z.core.$ZodRawIssue, expected: string): string => {
+  if (input !== undefined) return `expected ${expected}, found ${foundText(input)}`;
+  const key = path?.at(-1);
+  return `${typeof key === "string" ? JSON.stringify(key) : "a value"} is required here`;
+};
+
+const describeForm = (issue: z.core.$ZodRawIssue): string => {
+  if (issue.code === "not_multiple_of") return `the value must be a multiple of ${issue.divisor}`;
+  if (issue.code !== "invalid_format") return "this value is not allowed here";
+  return issue.format === "regex"
+    ? `the text must match ${issue.pattern ?? "a pattern"}`
+    : `this is not a valid ${issue.format}`;
+};
 
 /** Says in a sentence what is wrong with a value; as a `safeParse` option it stands in for zod's own messages. */
 export const describeIssue = (issue: z.core.$ZodRawIssue): string => {
-  switch (issue.code) {
-    case "invalid_type":
-      return issue.input === undefined
-        ? `${lastKeyOf(issue.path)} is required here`
-        : `expected ${expectationTexts[issue.expected] ?? issue.expected}, found ${foundText(issue.input)}`;
-    case "invalid_value":
-      return issue.input === undefined
-        ? `${lastKeyOf(issue.path)} is required here`
-        : `expected ${issue.values.length === 1 ? "" : "one of "}${issue.values.map(String).join(", ")}, found ${foundText(issue.input)}`;
-    case "unrecognized_keys":
-      return `${issue.keys.map((key) => JSON.stringify(key)).join(", ")} is not known here`;
-    case "too_small":
-    case "too_big":
-      return describeSize(issue);
-    case "invalid_union":
-      return describeUnion(issue);
-    case "invalid_format":
-      return issue.format === "regex"
-        ? `the text must match ${issue.pattern ?? "a pattern"}`
-        : `this is not a valid ${issue.format}`;
-    case "not_multiple_of":
-      return `the value must be a multiple of ${issue.divisor}`;
-    default:
-      return "this value is not allowed here";
+  if (issue.code === "invalid_type")
+    return describeWrong(issue, expectationTexts[issue.expected] ?? issue.expected);
+  if (issue.code === "invalid_value") {
+    const values = issue.values.map(String).join(", ");
+    return describeWrong(issue, issue.values.length === 1 ? values : `one of ${values}`);
   }
+  if (issue.code === "unrecognized_keys")
+    return `${issue.keys.map((key) => JSON.stringify(key)).join(", ")} is not known here`;
+  if (issue.code === "too_small" || issue.code === "too_big") return describeSize(issue);
+  return issue.code === "invalid_union" ? describeUnion(issue) : describeForm(issue);
 };

@@ -267,7 +267,7 @@ export const warnings: readonly Fixture[] = [
     ),
     says: [
       'scripts/tour.yaml:3:39 warning script_arguments replies[0].reply[0].args.paht: fs_write: unknown key "paht"\n  did you mean "path"? known: path, content',
-      'scripts/tour.yaml:4:39 warning script_arguments replies[1].reply[0].args.content: fs_write: "content" is required here\n  wrong arguments that are meant so are written as raw_args',
+      'scripts/tour.yaml:4:39 warning script_arguments replies[1].reply[0].args.content: fs_write: "content" is required here\n  if the tool is to refuse them, write them as raw_args',
       "scripts/tour.yaml:4:129 warning script_arguments replies[1].reply[1].args.limit: fs_read_lines: expected a number, found a text\n  write digits, without words or a unit",
     ],
     good: scripted(

@@ -18,7 +18,7 @@ const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
   );
 
 /** Returns whether a value has a text that the request fills in, so that its final form is not known. */
-const isFilledIn = (value: unknown): boolean => JSON.stringify(value)?.includes("{{") === true;
+const isFilledIn = (value: unknown): boolean => JSON.stringify(value ?? null).includes("{{");
 
 const checkCall = (
   piece: Piece,
@@ -44,7 +44,7 @@ const checkCall = (
       ...issue,
       path: [...path, "args", ...issue.path],
       message: `${piece.call}: ${issue.message}`,
-      hint: issue.hint ?? "wrong arguments that are meant so are written as raw_args",
+      hint: issue.hint ?? "if the tool is to refuse them, write them as raw_args",
     }));
 };
 
