@@ -152,5 +152,110 @@ const unknownCount = (branch: readonly ZodIssue[]): number =>
   branch.reduce((sum, issue) => sum + (issue.code === "unrecognized_keys" ? issue.keys.length * 2 : 1), 0);
 
 /** The issues of the union's branch that the value was meant for; undefined if its type fits none. */
-export const findMeantBranch = ({ errors }: z.core.$ZodIssueInvalidUnion): readonly ZodIssue[] | undefined =>
+export const findMeantBranch = ({
+  errors,
+}: Pick<z.core.$ZodIssueInvalidUnion, "errors">): readonly ZodIssue[] | undefined =>
   errors.filter((branch) => !rejectsType(branch)).toSorted((a, b) => unknownCount(a) - unknownCount(b))[0];
+
+/** What a schema expects, by zod's word for it, as it is called in JSON. */
+export const expectationTexts: Readonly<Record<string, string>> = {
+  string: "a text",
+  number: "a number",
+  int: "a whole number",
+  boolean: "true or false",
+  object: "an object",
+  record: "an object",
+  array: "a list",
+};
+
+const longestShown = 64;
+
+/** Says what a value is, for a sentence about a wrong one; long texts are not repeated. */
+export const foundText = (value: unknown): string => {
+  if (value === undefined) return "nothing";
+  if (typeof value === "string") return value.length <= longestShown ? JSON.stringify(value) : "a text";
+  if (typeof value === "number") return `the number ${value}`;
+  if (Array.isArray(value)) return "a list";
+  return typeof value === "object" && value !== null ? "an object" : JSON.stringify(value);
+};
+
+const sizedThings: Readonly<Record<string, string>> = {
+  array: "the number of entries",
+  set: "the number of entries",
+  string: "the number of characters",
+};
+
+interface SizeIssue {
+  readonly code: "too_small" | "too_big";
+  readonly origin: string;
+  readonly inclusive?: boolean | undefined;
+  readonly minimum?: number | bigint;
+  readonly maximum?: number | bigint;
+}
+
+/** Says which bound a size breaks. */
+export const describeSize = ({ code, origin, inclusive, minimum, maximum }: SizeIssue): string => {
+  const [closed, open] = code === "too_small" ? ["at least", "more than"] : ["at most", "less than"];
+  const what = sizedThings[origin] ?? "the value";
+  return `${what} must be ${inclusive === true ? closed : open} ${minimum ?? maximum}`;
+};
+
+const diagnosticCode = /^(?:invalid_duration|invalid_value|out_of_range|exclusive_keys|invalid_url): /;
+
+/** Returns a message without the diagnostic code with which it may begin. */
+export const messageOf = ({ message }: Pick<ZodIssue, "message">): string =>
+  message.replace(diagnosticCode, "");
+
+/** Lists what an issue of a union's branch expects in the union's own place. */
+const expectedBy = (issue: ZodIssue): readonly string[] => {
+  if (issue.code === "invalid_value") return issue.values.map(String);
+  if (issue.code !== "invalid_type") return [messageOf(issue)];
+  const own = messageOf(issue);
+  return [own === issue.message ? (expectationTexts[issue.expected] ?? issue.expected) : own];
+};
+
+interface UnionIssue {
+  readonly errors: ZodIssue[][];
+  readonly input?: unknown;
+  readonly discriminator?: string | undefined;
+  readonly options?: readonly unknown[];
+}
+
+const describeUnion = (issue: UnionIssue): string => {
+  if (issue.discriminator !== undefined && issue.options !== undefined)
+    return `${issue.discriminator} is one of ${issue.options.map(String).join(", ")}`;
+  const [meant] = findMeantBranch(issue) ?? [];
+  if (meant !== undefined) return [meant.path.join("."), messageOf(meant)].filter(Boolean).join(": ");
+  const expected = [...new Set(issue.errors.flat().flatMap(expectedBy))];
+  return expected.length === 0
+    ? "the value fits several of the allowed forms"
+    : `expected ${expected.join(", or ")}; found ${foundText(issue.input)}`;
+};
+
+const describeWrong = ({ input, path }: z.core.$ZodRawIssue, expected: string): string => {
+  if (input !== undefined) return `expected ${expected}, found ${foundText(input)}`;
+  const key = path?.at(-1);
+  return `${typeof key === "string" ? JSON.stringify(key) : "a value"} is required here`;
+};
+
+const describeForm = (issue: z.core.$ZodRawIssue): string => {
+  if (issue.code === "not_multiple_of") return `the value must be a multiple of ${issue.divisor}`;
+  if (issue.code !== "invalid_format") return "this value is not allowed here";
+  return issue.format === "regex"
+    ? `the text must match ${issue.pattern ?? "a pattern"}`
+    : `this is not a valid ${issue.format}`;
+};
+
+/** Says in a sentence what is wrong with a value; as a `safeParse` option it stands in for zod's own messages. */
+export const describeIssue = (issue: z.core.$ZodRawIssue): string => {
+  if (issue.code === "invalid_type")
+    return describeWrong(issue, expectationTexts[issue.expected] ?? issue.expected);
+  if (issue.code === "invalid_value") {
+    const values = issue.values.map(String).join(", ");
+    return describeWrong(issue, issue.values.length === 1 ? values : `one of ${values}`);
+  }
+  if (issue.code === "unrecognized_keys")
+    return `${issue.keys.map((key) => JSON.stringify(key)).join(", ")} is not known here`;
+  if (issue.code === "too_small" || issue.code === "too_big") return describeSize(issue);
+  return issue.code === "invalid_union" ? describeUnion(issue) : describeForm(issue);
+};

@@ -140,11 +140,11 @@ export async function callDirectory(
   context: AuthorizedContext,
   op: TeamOperation | TenantOperation,
   params: RequestFields,
-  key?: string,
+  { key, sent }: { readonly key?: string | undefined; readonly sent?: RequestFields } = {},
 ): Promise<AcceptedReply<DirectoryReply>> {
   const { objects, principal } = context;
   if (!isRead(context)) refuseIfMatch(context.request);
-  const call = { principal, params, ...(key === undefined ? {} : { key }) };
+  const call = { principal, params, ...(key !== undefined && { key }), ...(sent !== undefined && { sent }) };
   const perform = (): Promise<DirectoryReply> =>
     isTenantOperation(op)
       ? getTenantObject(objects.TenantObject, principal).perform({ ...call, op })

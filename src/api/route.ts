@@ -133,7 +133,7 @@ export const directoryRoute = (
       ? readQuery(context.url.searchParams, query)
       : await readCommandBody(context, () => hasOptionalBody);
     const key = isRead(context) ? undefined : readIdempotencyKey(context.request, {});
-    return toResponse(await callDirectory(context, op, mergeFields(fields, context.path), key));
+    return toResponse(await callDirectory(context, op, mergeFields(fields, context.path), { key }));
   },
 });
 

@@ -8,6 +8,7 @@ import { forkOperation } from "../session/operations/fork.ts";
 import { sendOperation } from "../session/operations/send.ts";
 import { createOperation } from "../session/operations/session.ts";
 import { deriveSessionId, createSessionId } from "../engine/access/names.ts";
+import { mayCall } from "./access/origins.ts";
 import { toResponse } from "./answers.ts";
 import type { RequestFields } from "./body.ts";
 import { callSession, callDirectory, readIdempotencyKey, mergeFields } from "./calls.ts";
@@ -114,9 +115,12 @@ async function mintSessionToken(context: SessionRequestContext): Promise<Respons
   const json = await readSession(context);
   const { created_at: made } = createdSchema.parse(JSON.parse(json));
   const ttl = Math.floor(router.team.access.token_ttl / 1000);
+  const { origin } = body;
+  const admitted = typeof origin !== "string" || mayCall(context, origin);
+  const params = { ttl, ...mergeFields(body, { session, made, admitted }) };
   const key = readIdempotencyKey(context.request, {});
   return toResponse(
-    await callDirectory(context, "mint_token", { ttl, ...mergeFields(body, { session, made }) }, key),
+    await callDirectory(context, "mint_token", params, { key, sent: { ...body, session, made } }),
   );
 }
 

@@ -1,5 +1,5 @@
 import type { ExplainedValue } from "../config/explain/explain.ts";
-import { explainAgent, explainKinds, explainTeam } from "../config/explain/explain.ts";
+import { explainAgent, explainContext, explainKinds, explainTeam } from "../config/explain/explain.ts";
 import { effectsTable } from "../config/explain/explain-effects.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
 import { builtInToolboxDefinitions as builtIn } from "../config/known.ts";
@@ -98,7 +98,7 @@ export const runExplain = async (
   if (flags.kinds === true) return printKinds(terminal, json);
   if (flags.effects === true) return printEffects(terminal);
   const [name = "", wanted] = names;
-  const { team, draft, diagnostics, extensions } = await compileFolder(terminal.root, name);
+  const { team, draft, diagnostics, context, extensions } = await compileFolder(terminal.root, name);
   if (team === null || draft === null) {
     printDiagnostics(terminal, diagnostics, json);
     return exitCodes.diagnostics;
@@ -115,6 +115,7 @@ export const runExplain = async (
     agent,
     rows: [
       ...explainAgent(draft, team, agent, engine.toolsOf(agent), Date.now(), engine.callsOf(agent)),
+      ...explainContext(context),
       ...unservedRows(engine, agent),
     ],
   }));

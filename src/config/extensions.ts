@@ -94,6 +94,7 @@ const readToolNames = (toolbox: unknown, path: string, problem: ReportProblem): 
     problem("extension_invalid", path, "a toolbox needs a list of tools");
     return [];
   }
+  const seen = new Set<string>();
   return tools.flatMap((tool: unknown, index) => {
     const name = exportField(tool, "name");
     const at = `${path}.tools[${index}]`;
@@ -110,6 +111,12 @@ const readToolNames = (toolbox: unknown, path: string, problem: ReportProblem): 
         "set replaces: true if it is meant to replace that one",
       );
     }
+    if (seen.has(name)) {
+      const message = `the tool "${name}" is in this toolbox twice`;
+      problem("duplicate_name", at, message, "take one of them out, or give it another name");
+      return [];
+    }
+    seen.add(name);
     return [name];
   });
 };

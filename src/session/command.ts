@@ -15,6 +15,7 @@ import type { Draft, StoredAnswer } from "../agent/transaction/draft.ts";
 import { headAfter } from "../agent/transaction/draft.ts";
 import type { ContentPart, Json } from "../chat/message.ts";
 import type { Usage } from "../model/completer.ts";
+import { describeIssue } from "../schema.ts";
 import type { PastChat } from "./context-view.ts";
 import type { LoggedEvent } from "./event-lines.ts";
 import { fieldProblems, findReservedField } from "./fields.ts";
@@ -154,7 +155,7 @@ export interface WriteContext {
 
 /** Returns parameters that fit their schema, or refuses with a 400 that names every field that does not. */
 export const parseParams = <S extends z.ZodType>(schema: S, params: unknown): z.output<S> => {
-  const result = schema.safeParse(params);
+  const result = schema.safeParse(params, { error: describeIssue });
   const errors = result.success
     ? [findReservedField(params) ?? []].flat()
     : fieldProblems(result.error, schema, params);

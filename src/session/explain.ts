@@ -17,15 +17,19 @@ export const explainedCallSchema = z.strictObject({
 
 export type ExplainedCall = z.output<typeof explainedCallSchema>;
 
-/** Describes a verdict as the API shows it. */
-export const describePlan = ({ verdict, by, reason, remember, refusal }: CallPlan): Json => ({
-  verdict: refusal === undefined ? verdict : "deny",
-  by,
-  ...(by.startsWith("rule ") ? { rule: by.slice("rule ".length) } : {}),
-  ...(reason === undefined ? {} : { reason }),
-  ...(verdict === "ask" && remember !== null ? { remember: { ...remember } } : {}),
-  ...(refusal === undefined ? {} : { error: refusal.text }),
-});
+/** Describes a verdict as the API shows it; of a call with missing or wrong arguments there is none. */
+export const describePlan = ({ verdict, by, reason, remember, refusal }: CallPlan): Json => {
+  if (refusal !== undefined && by === "arguments")
+    return refuseField("invalid_request", "/input", refusal.text.replace("invalid_arguments: ", ""));
+  return {
+    verdict: refusal === undefined ? verdict : "deny",
+    by,
+    ...(by.startsWith("rule ") ? { rule: by.slice("rule ".length) } : {}),
+    ...(reason === undefined ? {} : { reason }),
+    ...(verdict === "ask" && remember !== null ? { remember: { ...remember } } : {}),
+    ...(refusal === undefined ? {} : { error: refusal.text }),
+  };
+};
 
 /** Judges a call of the newest thread in which the agent works, with the grants that hold there. */
 export const explainCall = (

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { findMeantBranch } from "../schema.ts";
+import { findMeantBranch, messageOf } from "../schema.ts";
 import { findNearestName } from "../tools/suggest.ts";
 import type { Problem } from "./problems.ts";
 
@@ -71,12 +71,6 @@ type SchemaIssue = z.core.$ZodIssue;
 const pointerOf = (path: readonly PropertyKey[]): string =>
   path.map((key) => `/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-/** Lists what the branches of a union accept, unless the union has a message of its own. */
-const unionMessage = ({ errors, message }: z.core.$ZodIssueInvalidUnion): string => {
-  const taken = message === "Invalid input" ? errors.flat().map((issue) => issue.message) : [];
-  return [...new Set(taken)].join("; or ") || message;
-};
-
 /** Number of mistakes that a refusal names, and of the fields of one place. */
 const mostNamed = 20;
 
@@ -126,10 +120,10 @@ const problemsOf = (
       code: "unknown_field",
       message: unknownFieldMessage(key, knownFields(schema, value, path)),
     }));
-  if (issue.code !== "invalid_union") return [{ pointer, code: issue.code, message: issue.message }];
+  if (issue.code !== "invalid_union") return [{ pointer, code: issue.code, message: messageOf(issue) }];
   const meant = findMeantBranch(issue);
   return meant === undefined
-    ? [{ pointer, code: issue.code, message: unknownKindMessage(issue, value, path) ?? unionMessage(issue) }]
+    ? [{ pointer, code: issue.code, message: unknownKindMessage(issue, value, path) ?? messageOf(issue) }]
     : meant.flatMap((inner) => problemsOf(inner, path, schema, value));
 };
 

@@ -1,4 +1,5 @@
 import type { Json } from "../chat/message.ts";
+import { describeIssue, messageOf } from "../schema.ts";
 import type { Tool, ToolOutput } from "./define-tool.ts";
 import { toToolError, toolError } from "./errors.ts";
 import { findSchemaErrors } from "./schema/json-schema.ts";
@@ -37,7 +38,10 @@ const structureProblem = (json: string): string | null => {
 };
 
 /** Renames the aliases that a tool accepts; if both spellings are given, they stay and are refused as unknown. */
-const renameAliases = (value: unknown, aliases: Readonly<Record<string, string>> | undefined): unknown => {
+export const renameAliases = (
+  value: unknown,
+  aliases: Readonly<Record<string, string>> | undefined,
+): unknown => {
   if (aliases === undefined || typeof value !== "object" || value === null || Array.isArray(value))
     return value;
   const renamed = Object.entries(value).map(([key, each]) => {
@@ -75,7 +79,7 @@ const refuseProblems = (name: string, problems: readonly string[]): ParsedArgume
 /** Checks a value against the tool's schema; what the tool's own checks throw becomes an error result. */
 const checkArguments = ({ params }: Pick<Tool, "params">, value: unknown) => {
   try {
-    return params.safeParse(value);
+    return params.safeParse(value, { error: describeIssue });
   } catch (error) {
     return { thrown: toToolError(error) };
   }
@@ -91,7 +95,7 @@ const parseAnew = (tool: ToolParams, raw: string): ParsedArguments => {
   if (result.success) return { ok: true, args: result.data };
   const problems = result.error.issues
     .slice(0, 5)
-    .map(({ path, message }) => `${path.length === 0 ? "arguments" : path.join(".")}: ${message}`);
+    .map((issue) => `${issue.path.join(".") || "arguments"}: ${messageOf(issue)}`);
   return refuseProblems(tool.name, problems);
 };
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { describeIssue } from "../schema.ts";
 import type { ToolOutput } from "./define-tool.ts";
 
 /** Checks whether an output can be stored and shown, since a team's own tools are not type-checked. */
@@ -33,6 +34,6 @@ const outputSchema = z.object({
 
 /** Returns the fault of an output with its field; null if there is none. */
 export const outputProblem = (output: ToolOutput): string | null => {
-  const issue = outputSchema.safeParse(output).error?.issues[0];
+  const issue = outputSchema.safeParse(output, { error: describeIssue }).error?.issues[0];
   return issue === undefined ? null : `${issue.path.join(".") || "result"}: ${issue.message}`;
 };

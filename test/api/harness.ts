@@ -109,6 +109,8 @@ export interface Setup {
   readonly now?: () => number;
   /** Of the team. */
   readonly name?: string;
+  /** What an earlier deployment of the team stored. */
+  readonly store?: Pick<ReturnType<typeof memoryTables>, "tables" | "dump">;
 }
 
 /** A tenant's object over tables in memory. */
@@ -159,8 +161,14 @@ const placed = <Stub>(get: (name: string, place: string | null) => Stub, place: 
   jurisdiction: (wanted: string): PlacedNamespace<Stub> => placed(get, wanted),
 });
 
-export function setUp({ access, env = { LIMPET_ADMIN_KEY: adminKey }, now = Date.now, name }: Setup = {}) {
-  const { tables, dump } = memoryTables(teamMigrations);
+export function setUp({
+  access,
+  env = { LIMPET_ADMIN_KEY: adminKey },
+  now = Date.now,
+  name,
+  store = memoryTables(teamMigrations),
+}: Setup = {}) {
+  const { tables, dump } = store;
   const sessions = new Map<string, SessionDouble>();
   const tenants = new Map<string, ReturnType<typeof tenantOf>>();
   const places: (string | null)[] = [];

@@ -402,6 +402,16 @@ test("CF-37 CF-26: explain shows tools, window, price and every option with its 
   expect(explained.general.find(({ key }) => key === "api_key")?.value).toBe("(not shown)");
 });
 
+test("CF-5 CF-37: explain lists the context files that every agent reads", async () => {
+  const { call, write } = place();
+  write("config/acme/team.yaml", team());
+  write("config/acme/context/house.md", "We are brief.\n");
+  const { lines } = await call("explain", "acme", "guide");
+  expect(lines.some((line) => /^ +context\/house\.md +13 characters {2}\[every agent\]$/.test(line))).toBe(
+    true,
+  );
+});
+
 test("CF-37: explain shows what defaults gave, and refuses a team with errors", async () => {
   const { call, write } = place();
   write("config/acme/team.yaml", team({ top: "defaults: { options: { max_iterations: 5 } }" }));

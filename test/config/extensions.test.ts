@@ -39,6 +39,13 @@ test("CF-6: a tool that was not made with defineTool is refused, since nothing w
   ]);
 });
 
+test("CF-6: a tool that stands twice in a toolbox is named there, with the way out", async () => {
+  const used = team().replace("[filesystem]", "[sea]");
+  expect(await said({ toolboxes: [box(tides, tides)] }, used)).toEqual([
+    'duplicate_name toolboxes[0].tools[1]: the tool "tides" is in this toolbox twice\n  take one of them out, or give it another name',
+  ]);
+});
+
 test.each(["name", "description", "params", "run"])(
   "CF-6: of a tool without %s the missing key is named, and the tool",
   (key) => {

@@ -3,7 +3,7 @@ import type { ErrorCode, WarningCode } from "../../src/config/document/diagnosti
 import type { CompileOptions } from "../../src/config/build/compile.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Files } from "./support.ts";
-import { team } from "./support.ts";
+import { scripted, team } from "./support.ts";
 import { warnings } from "./warning-fixtures.ts";
 
 /** One mistake of every kind, exactly what is said about it, and the nearest thing that is right. */
@@ -19,20 +19,6 @@ export interface Fixture {
 
 const large = (bytes: number): string => `# ${"x".repeat(bytes)}\n`;
 const skill = (text: string): Files => ({ "team.yaml": team(), "skills/review/SKILL.md": text });
-const scripted = (script: string, more: Files = {}): Files => ({
-  "team.yaml": [
-    "providers:",
-    "  - name: main",
-    "    kind: scripted",
-    "    model: tour-1",
-    "    script: scripts/tour.yaml",
-    "agents:",
-    "  - name: guide",
-    "",
-  ].join("\n"),
-  "scripts/tour.yaml": script,
-  ...more,
-});
 const latin = new Uint8Array([...new TextEncoder().encode("providers:\n  - name: caf"), 0xe9, 0x0a]);
 const backup = (fallbacks: string): string =>
   team({
@@ -449,11 +435,21 @@ export const fixtures: readonly Fixture[] = [
   },
   {
     code: "script_invalid",
+    bad: scripted("script: 1\nreplies:\n  - reply: [{ call: pick_colour, args: { from: sea } }]\n"),
+    says: [
+      "scripts/tour.yaml:3:21 error script_invalid replies[0].reply[0].call: unknown tool pick_colour\n  a tool that the session's client brings is named in client_tools of the script",
+    ],
+    good: scripted(
+      "script: 1\nclient_tools: [pick_colour]\nreplies:\n  - reply: [{ call: pick_colour, args: { from: sea } }]\n",
+    ),
+  },
+  {
+    code: "script_invalid",
     bad: scripted("script: 1\nreplies:\n  - reply: [{ call: fs_wriet, args: {} }]\n"),
     says: [
       'scripts/tour.yaml:3:21 error script_invalid replies[0].reply[0].call: unknown tool fs_wriet\n  did you mean "fs_write"?',
     ],
-    good: scripted("script: 1\nreplies:\n  - reply: [{ call: fs_write, args: {} }]\n"),
+    good: scripted("script: 1\nreplies:\n  - reply: [{ call: fs_write, args: { path: a, content: b } }]\n"),
   },
   {
     code: "script_invalid",

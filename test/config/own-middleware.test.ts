@@ -20,7 +20,7 @@ const entry = (inner: string): string => team({ agent: `    middleware: [${inner
 describe("AG-37 EF-44: middleware of extensions in YAML", () => {
   test("parameters are checked by its own schema, with file, line, column and path", async () => {
     expect(await complaints(entry('{ kind: signed, params: { name: "" } }'), { extensions })).toEqual([
-      "config/acme/team.yaml:9:50 error out_of_range agents[0].middleware[0].params.name: the value must be at least 1",
+      "config/acme/team.yaml:9:50 error out_of_range agents[0].middleware[0].params.name: the number of characters must be at least 1",
     ]);
     expect(await complaints(entry("{ kind: signed, params: { nam: A } }"), { extensions })).toEqual([
       expect.stringMatching(/error unknown_key .*\n {2}did you mean "name"\? known: name, maxLines/),

@@ -312,7 +312,7 @@ test("CF-4: what is wrong with a skill is said at its own file", async () => {
     "skills/h/SKILL.md": "---\nname: not a name\n---\n",
   });
   expect(said.map((line) => line.replace("config/acme/skills/", ""))).toEqual([
-    'a/SKILL.md:3:1 warning key_ignored version: the frontmatter key "version" has no effect',
+    'a/SKILL.md:3:1 warning key_ignored version: the frontmatter key "version" has no effect\n  known: name, description',
     'b/SKILL.md:1:1 error duplicate_name: the skill "same" is also in skills/a/SKILL.md',
     "c/SKILL.md:2:7 error skill_invalid: a quote is opened here and never closed",
     "d/SKILL.md:2:1 error skill_invalid: the frontmatter must be a map with name and description",

@@ -22,6 +22,22 @@ export const team = (more: { provider?: string; agent?: string; top?: string } =
     "",
   ].join("\n");
 
+/** A folder whose provider plays this script. */
+export const scripted = (script: string, more: Files = {}): Files => ({
+  "team.yaml": [
+    "providers:",
+    "  - name: main",
+    "    kind: scripted",
+    "    model: tour-1",
+    "    script: scripts/tour.yaml",
+    "agents:",
+    "  - name: guide",
+    "",
+  ].join("\n"),
+  "scripts/tour.yaml": script,
+  ...more,
+});
+
 export const compile = async (
   files: Files | string,
   options: Partial<CompileOptions> = {},

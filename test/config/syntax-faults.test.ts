@@ -53,7 +53,16 @@ const faults: readonly (readonly [string, string, string])[] = [
     "2:1 yaml_syntax there is a tab in the indentation; indent with spaces",
   ],
   ["a key too far left", "agents:\n  - name: a\n   instructions: b\n", `3:1 yaml_syntax ${indentation}`],
-  ["a key too far right", "agents:\n  - name: a\n      instructions: b\n", `2:11 yaml_syntax ${indentation}`],
+  [
+    "a key too far right",
+    "agents:\n  - name: a\n      instructions: b\n",
+    "3:7 yaml_syntax the key instructions is indented too deep: begin it in the same column as name",
+  ],
+  [
+    "a key too far right below a text of several lines",
+    "agents:\n  - name: a\n    instructions: be brief\n      and kind\n\n      skills: none\n    prefix: b\n",
+    "6:7 yaml_syntax the key skills is indented too deep: begin it in the same column as instructions",
+  ],
   ["a list among keys", "a:\n  c: d\n  - b\n", `3:1 yaml_syntax ${indentation}`],
   ["an open quote", 'a: "open\nb: 1\n', "1:4 yaml_syntax a quote is opened here and never closed"],
   [

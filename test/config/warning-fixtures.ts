@@ -1,5 +1,5 @@
 import type { Fixture } from "./fixtures.ts";
-import { team } from "./support.ts";
+import { scripted, team } from "./support.ts";
 
 const second = "  - name: helper";
 const declares = (...names: readonly string[]): Fixture["badOptions"] & object => ({
@@ -24,6 +24,23 @@ export const warnings: readonly Fixture[] = [
       "team.yaml:9:19 warning reference_not_expanded agents[0].instructions: ${KEY} is plain text here\n  references are expanded only in addresses, keys, headers and the like",
     ],
     good: team({ agent: "    instructions: Charge $5 for ${X}, not $x or $$." }),
+  },
+  {
+    code: "reference_not_expanded",
+    bad: {
+      "team.yaml": team(),
+      "context/house.md": "# House\n\nWe are ${COMPANY}.\n\n```sh\ncurl -H ${KEY} ${HOME}\n```\n",
+      "skills/review/SKILL.md": "---\ndescription: For ${CITY}\n---\n",
+    },
+    says: [
+      "context/house.md:3:8 warning reference_not_expanded: ${COMPANY} is plain text here\n  write what it stands for, or put it between backquotes if it is meant as it is",
+      "context/house.md:6:9 warning reference_not_expanded: ${KEY} is plain text here\n  secrets are read only by addresses, keys, headers and the like of team.yaml",
+      "skills/review/SKILL.md:2:18 warning reference_not_expanded: ${CITY} is plain text here\n  write what it stands for, or put it between backquotes if it is meant as it is",
+    ],
+    good: {
+      "team.yaml": team(),
+      "context/house.md": "Say `echo ${HOME}` or $5.\n\n```sh\necho ${HOME}\n```\n",
+    },
   },
   {
     code: "unused_provider",
@@ -93,6 +110,41 @@ export const warnings: readonly Fixture[] = [
       'team.yaml:9:12 warning unpriced_model agents[0].model: the price of claude-sonet-5-5 is not known, so its calls count in tokens only\n  did you mean "claude-sonnet-5-5"? Otherwise set models.claude-sonet-5-5.price',
     ],
     good: team({ agent: "    model: claude-sonnet-5-5" }),
+  },
+  {
+    code: "unpriced_model",
+    bad: team({
+      agent: `    options: { max_delegation_depth: 1 }\n    guards: { budget: { max_cost_usd: 1 } }\n${second}\n    model: mystery`,
+    }),
+    says: [
+      "team.yaml:12:12 warning unpriced_model agents[1].model: the price of mystery is not known, so its calls count in tokens only\n  set models.mystery.price",
+    ],
+    good: team({
+      agent: `    guards: { budget: { max_cost_usd: 1 } }\n${second}\n    model: mystery`,
+    }),
+  },
+  {
+    code: "unpriced_model",
+    bad: team({
+      provider: '  - { name: short, kind: openai, api_key: "${KEY}", model: mystery }',
+      agent: "    effects: [{ kind: compact, params: { summary_provider: short } }]",
+      top: "budgets: { session: { max_cost_usd: 2 } }",
+    }),
+    says: [
+      "team.yaml:6:60 warning unpriced_model providers[1].model: the price of mystery is not known, so its calls count in tokens only\n  set models.mystery.price",
+    ],
+    good: team({
+      provider: '  - { name: short, kind: openai, api_key: "${KEY}", model: mystery }',
+      agent: "    effects: [{ kind: compact, params: { summary_provider: short } }]",
+    }),
+  },
+  {
+    code: "unpriced_model",
+    bad: team({ agent: "    model: mystery", top: "budgets: { unknown_price: refuse }" }),
+    says: [
+      "team.yaml:9:12 warning unpriced_model agents[0].model: the price of mystery is not known, so its calls are refused (budgets.unknown_price)\n  set models.mystery.price",
+    ],
+    good: team({ agent: "    model: mystery", top: "budgets: { unknown_price: warn }" }),
   },
   {
     code: "schema_not_strict",
@@ -215,5 +267,19 @@ export const warnings: readonly Fixture[] = [
     good: team({
       agent: "    permissions: { rules: [{ act: delete, action: ask }, { act: exec, action: ask }] }",
     }).replace("[filesystem]", "[filesystem, exec]"),
+  },
+  {
+    code: "script_arguments",
+    bad: scripted(
+      "script: 1\nreplies:\n  - reply: [{ call: fs_write, args: { paht: a.md, content: x } }]\n  - reply: [{ call: fs_write, args: { path: '{{input}}' } }, { call: fs_read_lines, args: { path: a, offset: '{{last}}', limit: ten } }]\n",
+    ),
+    says: [
+      'scripts/tour.yaml:3:39 warning script_arguments replies[0].reply[0].args.paht: fs_write: unknown key "paht"\n  did you mean "path"? known: path, content',
+      'scripts/tour.yaml:4:39 warning script_arguments replies[1].reply[0].args.content: fs_write: "content" is required here\n  if the tool is to refuse them, write them as raw_args',
+      "scripts/tour.yaml:4:129 warning script_arguments replies[1].reply[1].args.limit: fs_read_lines: expected a number, found a text\n  write digits, without words or a unit",
+    ],
+    good: scripted(
+      "script: 1\nreplies:\n  - reply: [{ call: fs_write, args: { path: '{{input}}', content: x } }, { call: fs_write, raw_args: '{' }]\n",
+    ),
   },
 ];

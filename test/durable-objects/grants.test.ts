@@ -52,9 +52,15 @@ test("TB-6 TB-8: explaining a call says the verdict, the rule or grant behind it
   expect((await explain({ ...call, tool: "fyre" })).body).toMatchObject({
     error: expect.stringMatching(/^unknown_tool: .*"fire"/),
   });
-  expect((await explain({ ...call, input: { name: 1 } })).body).toMatchObject({
-    error: expect.stringMatching(/^invalid_arguments: /),
-  });
+  for (const asked of [call, { ...call, session: session.id }])
+    expect(await explain({ ...asked, input: { name: 1 } })).toMatchObject({
+      status: 400,
+      body: {
+        code: "invalid_request",
+        detail: expect.stringMatching(/^\/input: name: expected a text, found the number 1\. Correct/),
+        errors: [{ pointer: "/input" }],
+      },
+    });
   expect(await explain({ ...call, agent: "nobody" })).toMatchObject({
     status: 404,
     body: { code: "unknown_agent", errors: [{ pointer: "/agent" }] },

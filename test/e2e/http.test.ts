@@ -70,18 +70,20 @@ let folder: string;
 let server: DevServer;
 let api: Api;
 
-const [model, web, files] = [
+const [model, web, files, client] = [
   recipeOf("A model on this machine"),
   recipeOf("A web page, with an approval"),
   recipeOf("A file in, its change out"),
+  recipeOf("A tool of the client"),
 ];
+const [clientProvider = "", clientAgent = ""] = client.yaml.split("\nagents:\n");
 
 /** The team of the recipes, with addresses that exist here, and the key that the fake provider insists on. */
 const recipeTeam = (): string =>
-  `${model.yaml}\n${web.yaml}`
+  `${model.yaml}${clientProvider.replace("providers:\n", "")}\n${web.yaml}`
     .replace("http://127.0.0.1:11434/v1", provider.url("compatible"))
     .replace("model: qwen3", "model: qwen3\n    api_key: ${MODEL_KEY}")
-    .replace("toolboxes: [http]", "toolboxes: [http, filesystem]")
+    .replace("toolboxes: [http]", `toolboxes: [http, filesystem]\n${clientAgent}`)
     .replace("[docs.example.com]", "[127.0.0.1]")
     .replace("https://docs.example.com", `http://127.0.0.1:${docs.port}`);
 
@@ -219,6 +221,15 @@ test("AP-45: the recipe's commands upload a file, show what the agent changed in
   expect(printed).toContain('"media_type":"text/markdown"');
   expect(printed).toContain("-Low water is at nine.\n+Low water is at ten.");
   expect(readFileSync(join(folder, "tides.md"), "utf8")).toBe("Low water is at ten.\n");
+});
+
+test("TB-38: the recipe's commands bring a tool, answer its call and read the session's answer", async () => {
+  const printed = await runRecipe(`${client.commands}\necho " $CLIENT"`);
+  expect(printed).toContain('"status":"resolved"');
+  const session = printed.trim().split(" ").at(-1) ?? "";
+  await expect.poll(() => endsOf(session)).toMatchObject([{ data: { state: "completed" } }]);
+  const { body } = await api.get(`/v1/sessions/${session}/messages`);
+  expect(JSON.stringify(body["data"])).toContain("It is blue.");
 });
 
 test("★ TB-18: 200 MB behind gzip and a body without end are cut at 1 MiB", async () => {

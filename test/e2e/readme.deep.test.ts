@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 
 import { dirname, join, relative } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { compileTeam } from "../../src/config/build/compile.ts";
+import { readTeamFiles } from "../../src/config/build/files.ts";
 import { freePort, root, runCommand, startGroup, until } from "../support/dev-server.ts";
 import type { Group } from "../support/dev-server.ts";
 import { copyProject } from "../support/project-copy.ts";
@@ -161,7 +162,7 @@ const runBlock = async (block: Block, next: Block | undefined): Promise<void> =>
     case "yaml":
       return checkTeam(block);
     default:
-      if (!/^[\w/.-]+\.(ts|m?js|html)$/.test(role))
+      if (!/^[\w/.-]+\.(ts|m?js|html|md)$/.test(role))
         throw new Error(`${block.place}: nobody knows how to run "${language} ${role}"`);
       mkdirSync(dirname(join(copy, role)), { recursive: true });
       writeFileSync(join(copy, role), here(text));
@@ -216,6 +217,8 @@ test("CF-6 CF-1: the files of the samples compile, and the team passes strictly"
   writeFileSync(join(copy, "tsconfig.samples.json"), JSON.stringify({ extends: "./tsconfig.json", include }));
   await runCommand("npx", ["tsc", "-p", "tsconfig.samples.json"], { cwd: copy });
   await runCommand("npx", ["limpet", "validate", "--strict"], { cwd: copy });
+  const { skills } = compileTeam(readTeamFiles(copy, "acme"), { name: "acme" }).draft ?? {};
+  expect(skills).toMatchObject([{ name: "tides", description: "How to read the tide tables." }]);
 });
 
 test("AP-70 AP-51: the README's page talks through its Vite line, and another origin is told of that line", async () => {

@@ -23,22 +23,37 @@ test("AP-10: a field that takes several shapes is refused at the place that is w
   const cases: readonly [OperationName, object, string, string][] = [
     ["send", {}, "/content", shapes],
     ["send", { content: 5 }, "/content", shapes],
-    ["send", { content: [] }, "/content", "Too small: expected array to have >=1 items"],
-    ["send", { content: [{ type: "text" }] }, "/content/0/text", "expected string"],
+    ["send", { content: [] }, "/content", "the number of entries must be at least 1"],
+    ["send", { content: [{ type: "text" }] }, "/content/0/text", '"text" is required here'],
     [
       "send",
       { content: [{ type: "file", file: "f" }] },
       "/content/0/type",
       "there is no type file (known: text, image, document)",
     ],
-    ["send", { content: "x", prior_episode_summaries: ["a", 5] }, "/prior_episode_summaries/1", "string"],
-    ["send", { content: "x", prior_episode_summaries: 5 }, "/prior_episode_summaries", "array"],
+    [
+      "send",
+      { content: "x", prior_episode_summaries: ["a", 5] },
+      "/prior_episode_summaries/1",
+      "expected a text, found the number 5",
+    ],
+    [
+      "send",
+      { content: "x", prior_episode_summaries: 5 },
+      "/prior_episode_summaries",
+      "expected a text, or a list; found the number 5",
+    ],
     ["create", { input: { content: " " } }, "/input/content", "must not be blank"],
     ["create", { input: { text: "x" } }, "/input/content", shapes],
-    ["create", { input: 5 }, "/input", "object"],
+    ["create", { input: 5 }, "/input", "expected a text, or an object; found the number 5"],
     ["patch", { budget: { max_duration: "30 minutes" } }, "/budget/max_duration", '"10m"'],
-    ["patch", { budget: { max_duration: -1 } }, "/budget/max_duration", ">=0"],
-    ["patch", { budget: { max_duration: true } }, "/budget/max_duration", "number"],
+    ["patch", { budget: { max_duration: -1 } }, "/budget/max_duration", "the value must be at least 0"],
+    [
+      "patch",
+      { budget: { max_duration: true } },
+      "/budget/max_duration",
+      "expected a number, or write a duration",
+    ],
   ];
   for (const [op, params, pointer, message] of cases) {
     const errors = errorsOf(op, params);

@@ -89,6 +89,19 @@ test("AP-17 SE-45: a title that a person took away stays away in a fork, and aft
   expect(titleOf(bench)).toBeNull();
 });
 
+test("AP-17 SE-45: a fork takes a title of its own, which its first message does not replace", async () => {
+  const engine = await engineOf(team);
+  const bench = openBench({ engine });
+  bench.ok("create");
+  const fork = openBench({ engine, id: "s_bbbbbbbbbbbbbbbbbbbbbbbbbb", source: bench });
+  fork.ok("fork", { source: bench.id, at: bench.state().head, title: "Another way" });
+  expect(fork.events().find(({ type }) => type === "session_created")?.data).toMatchObject({
+    title: "Another way",
+  });
+  await say(fork, "hello");
+  expect([titleOf(fork), titleOf(bench)]).toEqual(["Another way", null]);
+});
+
 test("★ AP-17: a secret of the deployment in the first message stands neither in the title nor in an event", async () => {
   const engine = await engineOf(team);
   engine.redactor.learn("TOKEN", "canary-secret-1234");

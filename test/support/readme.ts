@@ -55,15 +55,16 @@ export const commandsOf = ({ text }: Block): readonly string[] =>
 export const linkedFiles = ({ path, text }: Page): readonly string[] =>
   Array.from(text.matchAll(/\]\((?!https?:)([^)#]+)/g), ([, target = ""]) => join(dirname(path), target));
 
-/** A recipe of config/README.md by its first words: its YAML, and its commands as a script. */
+/** A recipe of config/README.md or the guide by its first words: its YAML, and its commands as a script. */
 export const recipeOf = (title: string): { readonly yaml: string; readonly commands: string } => {
-  const { text, blocks } = pages.teams;
+  const page = [pages.teams, pages.guide].find(({ text }) => text.includes(`**${title}.**`));
+  const { text, blocks } = page ?? pages.teams;
   const from = text.indexOf(`**${title}.**`);
   const next = text.slice(from + 2).search(/^(\*\*|## )/m);
   const part = text.slice(from, next < 0 ? text.length : from + 2 + next);
   const own = from < 0 ? [] : blocks.filter((block) => part.includes(block.text));
   const textOf = (wanted: string): string =>
     own.flatMap(({ language, text: shown }) => (language === wanted ? [shown] : [])).join("\n");
-  if (own.length === 0) throw new Error(`config/README.md has no recipe "${title}"`);
+  if (own.length === 0) throw new Error(`no page has the recipe "${title}"`);
   return { yaml: textOf("yaml"), commands: textOf("sh") };
 };

@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { isLonger } from "../../chat/truncate.ts";
+import { describeIssue } from "../../schema.ts";
 import { failureReasons } from "../state/events.ts";
 import type { ChatEdit, EffectResult, Inject, OverlayEdit, Retire } from "./effect.ts";
 import type { AfterGuardResult, GuardStop, GuardVerdict } from "./guard.ts";
@@ -72,7 +73,7 @@ const noticesSchema = z.array(
 );
 
 const checkNotices = (notices: unknown): void => {
-  const [issue] = noticesSchema.safeParse(notices).error?.issues ?? [];
+  const [issue] = noticesSchema.safeParse(notices, { error: describeIssue }).error?.issues ?? [];
   if (issue === undefined) return;
   const path = issue.path.map((key) => (typeof key === "number" ? `[${key}]` : `.${String(key)}`)).join("");
   throw new Error(`notify${path}: ${issue.message}`);

@@ -1,5 +1,6 @@
 import { fieldsOf, isJsonObject, ownEntry } from "../../chat/json.ts";
 import { countCharacters, firstCharacters } from "../../chat/text.ts";
+import { describeIssue } from "../../schema.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { graphIdPattern, graphTaskSchema, mostGraphTasks } from "../../tools/task-graph.ts";
 import type { GraphState } from "../state/events.ts";
@@ -146,7 +147,7 @@ const shapeProblems = (args: unknown): readonly string[] => {
   const { async = false, tasks: _, task_graph: graph = {}, ...others } = fieldsOf(args);
   const { tasks: __, ...inner } = fieldsOf(graph);
   return [
-    ...[...Object.keys(others), ...Object.keys(inner)].map((key) => `Unrecognized key: "${key}"`),
+    ...[...Object.keys(others), ...Object.keys(inner)].map((key) => `"${key}" is not known here`),
     ...(typeof async === "boolean" ? [] : ["async: must be true or false"]),
   ];
 };
@@ -245,7 +246,7 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
   const count = countProblems(list.length);
   if (list.length > mostChecked) return { ok: false, code, problems: [...shape, ...count] };
   const raw = list.map(normalizeAgentKey);
-  const parsed = raw.map((task) => graphTaskSchema.safeParse(task));
+  const parsed = raw.map((task) => graphTaskSchema.safeParse(task, { error: describeIssue }));
   const links = raw.map(linkOf);
   const tasks: GraphTask[] = [];
   const problems = parsed.flatMap(({ data, error }, at): string[] => {

@@ -1,3 +1,4 @@
+import { describeIssue } from "../../schema.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import type { Task, TaskStatus } from "../../tools/stores.ts";
 import { storeLimits, taskMetadata } from "../../tools/stores.ts";
@@ -140,6 +141,7 @@ const mergeMetadata = (
 ) =>
   taskMetadata.safeParse(
     Object.fromEntries(Object.entries({ ...task.metadata, ...change }).filter(([, value]) => value !== null)),
+    { error: describeIssue },
   );
 
 const updateTask = (

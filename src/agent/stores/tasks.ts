@@ -1,6 +1,7 @@
 import { ownEntry } from "../../chat/json.ts";
 import type { Json, ResultStatus } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
+import { describeIssue } from "../../schema.ts";
 import type { Park, ToolOutput } from "../../tools/define-tool.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import type { CheckedChange, StoreChange, TaskStatus } from "../../tools/stores.ts";
@@ -160,7 +161,7 @@ const changeMemory = (
 };
 
 const applyStoreChange = (draft: Draft, author: Author, given: StoreChange): StoreResult => {
-  const { data: change, error } = storeChange.safeParse(given);
+  const { data: change, error } = storeChange.safeParse(given, { error: describeIssue });
   if (change === undefined) {
     const [issue] = error?.issues ?? [];
     return refuseStoreChange(

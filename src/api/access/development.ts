@@ -4,7 +4,8 @@ import type { RequestContext } from "../context.ts";
 
 /** Admits requests without a key on a development machine; a deployed Worker has no loopback address. */
 
-const isLoopbackHost = (host: string): boolean => /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/.test(host);
+export const isLoopbackHost = (host: string): boolean =>
+  /^(localhost|127\.0\.0\.1|\[::1\])(:\d{1,5})?$/.test(host);
 
 const isLoopbackAddress = (address: string): boolean => /^((::ffff:)?127(\.\d{1,3}){3}|::1)$/.test(address);
 

@@ -1,5 +1,6 @@
 import { refuse } from "../../session/problems.ts";
 import type { RequestContext } from "../context.ts";
+import { isLoopbackHost } from "./development.ts";
 
 /** Checks the origin of requests. A browser's Origin is ours or configured; the latter gets CORS headers. */
 
@@ -14,6 +15,21 @@ const adviseInDevelopment = ({ env, url }: RequestContext): string =>
   env.LIMPET_DEV === "1"
     ? ` In development let the page's own server pass the API on; with Vite: server: { proxy: { "/v1": { target: "${url.origin}", ws: true } } }.`
     : "";
+
+/**
+ * Returns whether pages of an origin can call this deployment, as far as it knows: under another of its hosts they
+ * are its own, and on a development machine their server may pass the API on.
+ */
+export const mayCall = ({ env, url, router }: RequestContext, origin: string): boolean => {
+  const { origins, hosts } = router.team.access;
+  const page = URL.parse(origin);
+  return (
+    page === null ||
+    [url.origin, ...origins].includes(origin) ||
+    hosts.includes(page.hostname) ||
+    (env.LIMPET_DEV === "1" && isLoopbackHost(page.host))
+  );
+};
 
 /** Refuses a foreign Origin and prepares the CORS headers of a configured one. */
 export function checkOrigin(context: RequestContext): void {

@@ -267,7 +267,7 @@ const entries: Readonly<Record<string, RouteEntry>> = {
     "mint_token",
     "Mints a browser token for the session.",
     { 201: tokenSchema },
-    takes(mintTokenSchema.omit({ session: true, made: true }).partial({ ttl: true }), true),
+    takes(mintTokenSchema.omit({ session: true, made: true, admitted: true }).partial({ ttl: true }), true),
   ),
 };
 

@@ -14,6 +14,7 @@ import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
 import { keepRunning } from "./keep-running.ts";
 import type { RunningWrangler } from "./keep-running.ts";
+import { watchStart } from "./slow-start.ts";
 import { ownTrace, relayOutput, startOptions } from "./output.ts";
 import type { OutputNews } from "./output.ts";
 import { createTypeReport } from "./type-report.ts";
@@ -290,6 +291,7 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const reportTypes = createTypeReport(root, team, print);
   const reportSecrets = createSecretReport(team);
   let target: number | null = null;
+  let running: RunningWrangler | null = null;
   const options = { target: () => target, voucher: randomBytes(24).toString("hex") };
   const vars = ["LIMPET_DEV:1", `LIMPET_FRONT:${options.voucher}`, `LIMPET_ORIGIN:http://localhost:${port}`];
   const tellReload = async (rebuilt: string | null): Promise<void> => {
@@ -302,11 +304,13 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const markReady = keepRunning({
     root,
     settings: args.filter((_, at) => args[at - 1] === "-c"),
-    start: (show) => startWrangler(args, vars, (found) => (target = found), show, news),
+    start: (show) => (running = startWrangler(args, vars, (found) => (target = found), show, news)),
     awaitAnswer: async (isRunning) => (await waitUntilReady(options, isRunning)) !== null,
     print,
   });
+  const stopWatching = watchStart(() => running, print);
   const readiness = await waitUntilReady(options, () => true);
+  stopWatching();
   if (readiness === null) return;
   try {
     const opened = await openFronts(host ?? "localhost", port, options);

@@ -276,6 +276,8 @@ export interface OperationParams {
     readonly at: number | string;
     /** What happens to the workspace; restoring it needs a snapshot by the sandbox. */
     readonly files?: "keep" | "restore";
+    /** Omitted: the title of the source. */
+    readonly title?: string;
   };
   /** Moves the session to another revision of the team's definition, now or before its next run. */
   readonly migrate: {
@@ -382,6 +384,7 @@ export interface OperationParams {
     /** Lifetime of the token in seconds. */
     readonly ttl?: number;
     readonly origin?: string;
+    readonly admitted?: boolean;
   };
   /** Sums up the tenant's usage. */
   readonly list_usage: {

@@ -4,6 +4,7 @@ import type { DeclaredNames } from "../checks/declared-secrets.ts";
 import { checkDeclaredSecrets, neededSecrets } from "../checks/declared-secrets.ts";
 import { checkAnswers } from "../checks/answers.ts";
 import { checkInert } from "../checks/inert.ts";
+import { checkMarkdown } from "../checks/markdown.ts";
 import { checkModels } from "../checks/models.ts";
 import { checkNames } from "../checks/names.ts";
 import { checkRuleGaps } from "../checks/rule-gaps.ts";
@@ -23,6 +24,7 @@ import type { ExtensionModule, ModulePlace } from "../extensions.ts";
 import { readExtensions } from "../extensions.ts";
 import type { Team } from "../team.ts";
 import { buildTeam, reachableSecrets } from "./build-team.ts";
+import type { ContextFile } from "./context.ts";
 import { checkUnusedFiles, readContext } from "./context.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { createFolderReport } from "./files-map.ts";
@@ -57,6 +59,8 @@ export interface CompiledTeam {
   readonly diagnostics: readonly Diagnostic[];
   /** Names of the secrets that the team's agents and tools need, with the fields and tools that use them. */
   readonly secrets: Readonly<Record<string, readonly string[]>>;
+  /** Files of `context/`, which every agent reads. */
+  readonly context: readonly ContextFile[];
   /** Draft that was checked, for `limpet explain`; null if nothing could be read. */
   readonly draft: TeamDraft | null;
 }
@@ -126,20 +130,22 @@ export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled
       team: null,
       diagnostics: arrangeDiagnostics(withoutFollowUps(report.found)),
       secrets: {},
+      context: [],
       draft,
     };
   }
   const scripts = readScripts(draft, report, files);
-  const context = readContext(report, files, draft.sections.context.max_chars);
+  const { files: contextFiles, ...context } = readContext(report, files, draft.sections.context.max_chars);
   const lock = readLock(report, files);
   for (const check of draftChecks) check(draft);
   checkServers(draft, isServed);
   const secrets = neededSecrets(draft, reachableSecrets(draft));
+  checkMarkdown(report, files, Object.keys(secrets));
   if (!hasErrors(report.found)) {
     checkRuleGaps(draft);
     checkDeclaredSecrets(report, Object.keys(secrets), options.declared);
   }
   const diagnostics = arrangeDiagnostics(withoutFollowUps(report.found));
   const team = hasErrors(diagnostics) ? null : buildTeam(draft, { name, scripts, context, lock });
-  return { team, diagnostics, secrets, draft };
+  return { team, diagnostics, secrets, context: contextFiles, draft };
 };

@@ -3,6 +3,12 @@ import { maximumBytes } from "../document/safety.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { readTextFile } from "./files-map.ts";
 
+/** File of `context/`, with its length in characters. */
+export interface ContextFile {
+  readonly path: string;
+  readonly length: number;
+}
+
 /** Project context of a team folder. */
 export interface ContextText {
   /** `context/*.md` in name order, joined by blank lines. */
@@ -11,22 +17,27 @@ export interface ContextText {
   readonly heartbeat_text: string;
 }
 
-export const readContext = (report: FolderReport, files: TeamFiles, maximum: number): ContextText => {
+export const readContext = (
+  report: FolderReport,
+  files: TeamFiles,
+  maximum: number,
+): ContextText & { readonly files: readonly ContextFile[] } => {
   const paths = [...files.keys()].filter((path) => /^context\/[^/]+\.md$/.test(path)).toSorted();
   const texts = paths.flatMap((path) => {
     const text = readTextFile(report, path, files.get(path) ?? "", maximumBytes);
     return text === null ? [] : [{ path, text: text.trim() }];
   });
   const context_text = texts.map(({ text }) => text).join("\n\n");
+  const read = texts.map(({ path, text }) => ({ path, length: countCharacters(text) }));
   const total = countCharacters(context_text);
   const last = texts.at(-1);
   if (total > maximum && last !== undefined) {
-    const sizes = texts.map(({ path, text }) => `${path} ${countCharacters(text)}`).join(", ");
+    const sizes = read.map(({ path, length }) => `${path} ${length}`).join(", ");
     const message = `the project context has ${total} characters, at most ${maximum} are allowed: ${sizes}`;
     report.addFile("context_too_large", last.path, message, "shorten it, or raise context.max_chars");
   }
   const heartbeat = texts.find(({ path }) => path === "context/HEARTBEAT.md");
-  return { context_text, heartbeat_text: heartbeat?.text ?? "" };
+  return { context_text, heartbeat_text: heartbeat?.text ?? "", files: read };
 };
 
 const usedFiles = [

@@ -2,6 +2,7 @@ import type { ScriptNames } from "../../model/scripted/check.ts";
 import { checkScript } from "../../model/scripted/check.ts";
 import type { Script } from "../../model/scripted/schema.ts";
 import { scriptSchema } from "../../model/scripted/schema.ts";
+import { findWrongArguments } from "../checks/script-arguments.ts";
 import type { Path } from "../document/diagnostics.ts";
 import { formatPath } from "../document/diagnostics.ts";
 import { readDocument } from "../document/document.ts";
@@ -23,6 +24,8 @@ type ReportScriptProblem = (
   which?: "key" | "value" | "missing",
 ) => void;
 
+const clientToolHint = "a tool that the session's client brings is named in client_tools of the script";
+
 /** Checks a script's meaning; an apparently missing part may be the `misshapen` one. */
 const checkMeaning = (
   script: Script,
@@ -32,15 +35,16 @@ const checkMeaning = (
 ): void => {
   for (const { path, message, unknown } of checkScript(script, names)) {
     if (misshapen && (path.length === 0 || unknown?.kind === "scene")) continue;
-    problem(path, message, unknown && suggestFor(unknown.name, [...unknown.known]));
+    const hint = unknown && suggestFor(unknown.name, [...unknown.known]);
+    problem(path, message, unknown?.kind === "tool" ? (hint ?? clientToolHint) : hint);
   }
 };
 
 /** Reads a script file; returns null, with diagnostics, if it cannot be used. */
 const readScriptFile = (
+  { definitions }: TeamDraft,
   report: FolderReport,
-  path: string,
-  content: string | Uint8Array,
+  [path, content]: readonly [string, string | Uint8Array],
   names: ScriptNames,
 ): Script | null => {
   const { root, findings, place } = readDocument(report.label(path), content);
@@ -56,6 +60,9 @@ const readScriptFile = (
   const script = parseLeniently(scriptSchema, root, [], onShape, { whole: scriptSchema, removed });
   if (script === null) return null;
   checkMeaning(script, names, (where, ...more) => problem(writtenPath(removed, where), ...more), !usable);
+  if (usable)
+    for (const { path: where, which, message, hint } of findWrongArguments(script, root, definitions))
+      report.add("script_arguments", place(offsetOf(root, where, which)), formatPath(where), message, hint);
   return usable ? script : null;
 };
 
@@ -74,16 +81,24 @@ const scriptOf = (
   }
   if (typeof value.script !== "string") {
     const own = formatPath([...draft.prefix, ...path]);
-    checkMeaning(
-      value.script,
-      names,
-      (where, message, hint) => draft.report("script_invalid", [...path, ...where], message, { hint }),
-      report.found.some((found) => found.code === "script_invalid" && found.path.startsWith(own)),
+    const problem: ReportScriptProblem = (where, message, hint) =>
+      draft.report("script_invalid", [...path, ...where], message, { hint });
+    const misshapen = report.found.some(
+      (found) => found.code === "script_invalid" && found.path.startsWith(own),
     );
+    checkMeaning(value.script, names, problem, misshapen);
+    const root = nodeAt(draft.root, draft.writtenPath(path));
+    if (!misshapen && root !== undefined)
+      for (const { path: where, message, ...options } of findWrongArguments(
+        value.script,
+        root,
+        draft.definitions,
+      ))
+        draft.report("script_arguments", [...path, ...where], message, options);
     return value.script;
   }
   const content = files.get(value.script);
-  if (content !== undefined) return readScriptFile(report, value.script, content, names);
+  if (content !== undefined) return readScriptFile(draft, report, [value.script, content], names);
   const scripts = [...files.keys()].filter((file) => file.startsWith("scripts/"));
   draft.report("file_missing", path, `the team folder has no file ${value.script}`, {
     hint: suggestFor(value.script, scripts),

@@ -3,6 +3,7 @@ import { namePattern } from "../../schema.ts";
 import type { Located, ReadDocument } from "../document/document.ts";
 import { readDocument } from "../document/document.ts";
 import { childOf, scalarTextOf } from "../document/located.ts";
+import { suggestFor } from "../document/suggest.ts";
 import type { Skill } from "../team.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 import { readTextFile } from "./files-map.ts";
@@ -64,7 +65,8 @@ const checkKeys = (report: FolderReport, root: Located, place: ReadDocument["pla
   }
   for (const [key, { keyAt }] of root.entries) {
     if (frontmatterKeys.has(key)) continue;
-    report.add("key_ignored", place(keyAt), key, `the frontmatter key "${key}" has no effect`);
+    const hint = suggestFor(key, [...frontmatterKeys]);
+    report.add("key_ignored", place(keyAt), key, `the frontmatter key "${key}" has no effect`, hint);
   }
   return wrong.length === 0;
 };

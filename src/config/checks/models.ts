@@ -1,4 +1,5 @@
 import { findNearestPriced, priceOf } from "../../model/catalogue.ts";
+import { isOfKind } from "../../effects/schema.ts";
 import type { Price } from "../../model/schema.ts";
 import { describeProviderModel } from "../../providers/entry.ts";
 import type { Path } from "../document/diagnostics.ts";
@@ -8,6 +9,7 @@ import { nodeAt } from "../document/located.ts";
 import type { Window } from "../window.ts";
 import { toolsOfAgents } from "./agent-tools.ts";
 import { judgeWindow, resolveWindow } from "../window.ts";
+import { mayCall } from "./usage.ts";
 
 /** Checks windows, prices, budgets and tools of the models that agents call. */
 
@@ -66,16 +68,43 @@ export const limitsTeamCost = (draft: TeamDraft): boolean =>
 const meantText = (near: string | null): string =>
   near === null ? "" : `did you mean "${near}"? Otherwise `;
 
+/** Returns the targets that write the summaries of an agent's chat. */
+const summaryTargets = (draft: TeamDraft, { effects = [] }: AgentShape): readonly TargetShape[] =>
+  effects.filter(isOfKind("compact")).flatMap(({ params }) => {
+    const provider = draft.providers.find(({ value }) => value.name === params.summary_provider);
+    return provider === undefined ? [] : [{ provider, model: provider.value.model }];
+  });
+
+/** Returns whether an agent's own cost limit covers what another agent spends for it. */
+const limitsCostOf = (draft: TeamDraft, called: string): boolean =>
+  draft.agents.some(
+    ({ value: { guards, options, delegation } }) =>
+      guards.budget.max_cost_usd !== null &&
+      options.max_delegation_depth > 0 &&
+      mayCall(delegation.may_call, called),
+  );
+
+/** Returns what becomes of the calls of a model whose price is not known; null if nothing limits their cost. */
+const unpricedText = (draft: TeamDraft, agent: AgentShape): string | null => {
+  if (draft.sections.budgets.unknown_price === "refuse")
+    return "so its calls are refused (budgets.unknown_price)";
+  return limitsTeamCost(draft) || limitsCostOf(draft, agent.name) ? countedText : null;
+};
+
+const countedText = "so its calls count in tokens only";
+
 const checkPrices = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
-  const unpriced = targetShapesOf(draft, agent).filter((target) => priceOfTarget(draft, target) === null);
+  const targets = [...targetShapesOf(draft, agent), ...summaryTargets(draft, agent)];
+  const unpriced = targets.filter((target) => priceOfTarget(draft, target) === null);
   const first = unpriced[0];
   if (first === undefined) return;
   for (const { provider, model } of unpriced) {
     const near = findNearestPriced(provider.value.kind, model);
-    if (near !== null || limitsTeamCost(draft)) {
+    const outcome = unpricedText(draft, agent) ?? (near === null ? null : countedText);
+    if (outcome !== null) {
       const own = agent.model === model;
       const path = own ? ["agents", index, "model"] : ["providers", provider.index, "model"];
-      const message = `the price of ${model} is not known, so its calls count in tokens only`;
+      const message = `the price of ${model} is not known, ${outcome}`;
       draft.report("unpriced_model", path, message, { hint: `${meantText(near)}set models.${model}.price` });
     }
   }

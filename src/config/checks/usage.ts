@@ -69,7 +69,8 @@ const checkProviders = (draft: TeamDraft): void => {
   }
 };
 
-const mayCall = (patterns: readonly string[], name: string): boolean =>
+/** Returns whether `may_call` allows an agent. */
+export const mayCall = (patterns: readonly string[], name: string): boolean =>
   patterns.some((pattern) => matchesGlob(pattern, name, { segments: false }));
 
 const checkDelegation = (draft: TeamDraft): void => {

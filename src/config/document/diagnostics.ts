@@ -75,6 +75,7 @@ export const warningCodes = [
   "verify_inert",
   "rule_gap",
   "undeclared_secret",
+  "script_arguments",
 ] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];

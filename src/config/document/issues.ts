@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { findMeantBranch, namePattern } from "../../schema.ts";
+import { describeSize, expectationTexts, findMeantBranch, foundText, namePattern } from "../../schema.ts";
 import { keysAt } from "../json-schema.ts";
 import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
@@ -27,23 +27,16 @@ interface CheckedValue {
 
 const mostKeysShown = 6;
 
-const expectationTexts: Readonly<Record<string, string>> = {
-  string: "a text",
-  number: "a number",
-  int: "a whole number",
-  boolean: "true or false",
-  object: "a map",
-  record: "a map",
-  array: "a list",
-};
+/** Says what a schema expects, in the words of YAML. */
+const expectationOf = (expected: string): string =>
+  (expectationTexts[expected] ?? expected).replace("an object", "a map");
 
-const foundText = (node: Located | undefined): string => {
+/** Says what a value of the file is, in the words of YAML and without its text. */
+const foundIn = (node: Located | undefined): string => {
   if (node === undefined) return "nothing";
-  if (node.kind === "map") return "a map";
-  if (node.kind === "list") return "a list";
+  if (node.kind !== "scalar") return `a ${node.kind}`;
   if (node.value === null) return "no value";
-  if (typeof node.value === "string") return "a text";
-  return typeof node.value === "boolean" ? String(node.value) : `the number ${node.value}`;
+  return typeof node.value === "string" ? "a text" : foundText(node.value);
 };
 
 const booleanWords: Readonly<Record<string, string>> = { yes: "true", on: "true", no: "false", off: "false" };
@@ -82,7 +75,7 @@ const wrongTypeIssue = (path: Path, expected: string, node: Located | undefined)
   valueIssue(
     path,
     "wrong_type",
-    `expected ${expectationTexts[expected] ?? expected}, found ${foundText(node)}`,
+    `expected ${expectationOf(expected)}, found ${foundIn(node)}`,
     typeHint(expected, node),
   );
 
@@ -99,7 +92,7 @@ const secretKeys = /^(headers|env|api_key|secret|client_secret|private_key|token
 const valueText = (path: Path, node: Located | undefined): string => {
   const hidden = path.some((part) => typeof part === "string" && secretKeys.test(part));
   if (hidden || node?.kind !== "scalar") return "this value";
-  return typeof node.value === "string" && node.value.length <= 64 ? `"${node.value}"` : foundText(node);
+  return typeof node.value === "string" && node.value.length <= 64 ? `"${node.value}"` : foundIn(node);
 };
 
 const unknownKeyIssues = (
@@ -126,27 +119,17 @@ const notOneOfIssue = (values: readonly unknown[], path: Path, node: Located | u
   if (!sameType) {
     const expected = values.length === 1 ? list : `one of ${list}`;
     const hint = typeHint(values.some((value) => typeof value === "boolean") ? "boolean" : "", node);
-    return valueIssue(path, "wrong_type", `expected ${expected}, found ${foundText(node)}`, hint);
+    return valueIssue(path, "wrong_type", `expected ${expected}, found ${foundIn(node)}`, hint);
   }
   const hint = suggestFor(String(node.value), allowed) ?? `allowed: ${list}`;
   return valueIssue(path, "invalid_value", `${valueText(path, node)} is not allowed here`, hint);
 };
 
 const sizeIssue = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, path: Path): ShapeIssue => {
-  const small = issue.code === "too_small";
-  const bound = small ? issue.minimum : issue.maximum;
   const list = issue.origin === "array" || issue.origin === "set";
-  if (list && small && bound === 1)
-    return valueIssue(path, "empty_list", "this list needs at least one entry");
-  const relation = small
-    ? issue.inclusive === true
-      ? "at least"
-      : "more than"
-    : issue.inclusive === true
-      ? "at most"
-      : "less than";
-  const what = list ? "the number of entries" : "the value";
-  return valueIssue(path, "out_of_range", `${what} must be ${relation} ${bound}`);
+  return list && issue.code === "too_small" && issue.minimum === 1
+    ? valueIssue(path, "empty_list", "this list needs at least one entry")
+    : valueIssue(path, "out_of_range", describeSize(issue));
 };
 
 const noKindIssue = (
@@ -198,7 +181,7 @@ const unionIssues = (
   );
   const expected = issue.errors.flatMap((branch) =>
     branch.flatMap((inner) => {
-      if (inner.code === "invalid_type") return [expectationTexts[inner.expected] ?? inner.expected];
+      if (inner.code === "invalid_type") return [expectationOf(inner.expected)];
       return inner.code === "invalid_value" ? inner.values.map(String) : [];
     }),
   );
@@ -208,7 +191,7 @@ const unionIssues = (
   const text = node.kind === "scalar" && values.some((value) => typeof value === typeof node.value);
   const wanted = `expected ${[...new Set(expected)].join(" or ")}`;
   const better = choiceHint(node, values, types);
-  if (!text) return [valueIssue(path, "wrong_type", `${wanted}, found ${foundText(node)}`, better)];
+  if (!text) return [valueIssue(path, "wrong_type", `${wanted}, found ${foundIn(node)}`, better)];
   const hint = better ?? suggestFor(String(node.value), values.map(String));
   return [valueIssue(path, "invalid_value", `${wanted}, found ${valueText(path, node)}`, hint)];
 };

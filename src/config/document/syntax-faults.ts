@@ -73,6 +73,31 @@ const findBareDash = (text: string, at: number): SyntaxFault | null => {
   return null;
 };
 
+/** Number of lines below a text that are searched for a key. */
+const mostLines = 100;
+
+const indentOf = (line: string): number => line.length - line.trimStart().length;
+
+/** Finds a key that is indented too deep, so that the parser took it for more of the text at a place above it. */
+const findDeepKey = (text: string, at: number): SyntaxFault | null => {
+  const [, dashes = "", above = ""] = /^\s*((?:- )*)([\w-]+):\s/.exec(lineAround(text, at)) ?? [];
+  if (above === "") return null;
+  const column = indentOf(lineAround(text, at)) + dashes.length;
+  let end = text.indexOf("\n", at);
+  for (let count = 0; end !== -1 && count < mostLines; count += 1) {
+    const line = lineAround(text, end + 1);
+    const [, key] = /^\s*([A-Za-z_][\w-]*):(?:\s|$)/.exec(line) ?? [];
+    if (key !== undefined && indentOf(line) > column)
+      return {
+        offset: end + 1 + indentOf(line),
+        message: `the key ${key} is indented too deep: begin it in the same column as ${above}`,
+      };
+    if (line.trim() !== "" && indentOf(line) <= column) return null;
+    end = text.indexOf("\n", end + 1);
+  }
+  return null;
+};
+
 /** Explains that the text at a place, which begins with the sign of an alias or an anchor, needs quotes. */
 export const explainSign = (text: string, at: number): string => {
   const [value = "", sign = ""] =
@@ -143,7 +168,8 @@ const explainLines = (message: string, text: string, at: number): SyntaxFault | 
   const isOfColons = /^(Nested mappings|Block collections|Implicit)/.test(message);
   const ofColons = isOfColons ? (explainColon(line) ?? explainMissingSpace(line)) : null;
   if (ofColons !== null) return { offset: at, message: ofColons };
-  return /^(?:Nested|Implicit|All|A block)/.test(message) ? findBareDash(text, at) : null;
+  if (!/^(?:Nested|Implicit|All|A block)/.test(message)) return null;
+  return findBareDash(text, at) ?? (message.startsWith("Nested") ? findDeepKey(text, at) : null);
 };
 
 /** Explains an error of the parser; `lexemes` is the output of its lexer. */

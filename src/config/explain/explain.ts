@@ -6,6 +6,7 @@ import type { Safety } from "../../tools/define-tool.ts";
 import { isUnexpired, namesTool, verdict } from "../../tools/permission.ts";
 import { unavailableNames } from "../availability.ts";
 import { priceOfTarget, windowOfTarget } from "../checks/models.ts";
+import type { ContextFile } from "../build/context.ts";
 import type { Path } from "../document/diagnostics.ts";
 import { nodeAt, offsetOf } from "../document/located.ts";
 import type { AgentShape, TeamDraft, ListEntry } from "../draft.ts";
@@ -162,6 +163,15 @@ const callRows = (calls: readonly CalledAgent[]): ExplainedValue[] =>
     key: agent,
     value: tools.length === 0 ? "no tools" : tools.join(" "),
     origin: `inherit ${inherit}`,
+  }));
+
+/** Explains which files of `context/` stand in the prompt of every agent. */
+export const explainContext = (files: readonly ContextFile[]): ExplainedValue[] =>
+  files.map(({ path, length }) => ({
+    section: "prompt",
+    key: path,
+    value: `${length} characters`,
+    origin: "every agent",
   }));
 
 /** Explains everything about one agent. */

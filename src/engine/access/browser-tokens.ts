@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { refuse } from "../../session/problems.ts";
+import { refuse, refuseField } from "../../session/problems.ts";
 import type { Principal, Scope } from "../../session/rpc.ts";
 import { base32 } from "../../sandbox/sha256.ts";
 import { toBase64Url } from "../../tools/base64.ts";
@@ -28,6 +28,8 @@ export const mintTokenSchema = z.strictObject({
   scopes: z.array(scopeSchema).min(1).optional(),
   ttl: z.int().min(1).max(3600).describe("Lifetime of the token in seconds."),
   origin: originSchema.optional(),
+  /** Whether pages of the origin may call this deployment. */
+  admitted: z.boolean().optional(),
 });
 
 /** Minted token as the API shows it, once. */
@@ -62,17 +64,10 @@ function ensureCurrentKey(tables: Tables, now: number): SigningKey {
   return made;
 }
 
-/**
- * Mints a token for one session: no scope, lifetime or origin beyond its minter's own. A repetition under the same
- * idempotency key signs the same token again, because only its claims are stored.
- */
-export async function mintToken(
-  tables: Tables,
-  principal: Principal,
-  body: z.output<typeof mintTokenSchema>,
-  now: number,
-  once: Once = withoutKey(tables),
-): Promise<MintedToken & { readonly replayed: boolean }> {
+type TokenRequest = z.output<typeof mintTokenSchema>;
+
+/** Returns what a new token may do: no scope, lifetime or origin beyond its minter's own. */
+const grantClaims = (principal: Principal, body: TokenRequest, now: number): Omit<Claims, "kid"> => {
   const scopes = body.scopes ?? browserScopes.filter((scope) => principal.scopes.includes(scope));
   const missing = scopes.find((scope) => !principal.scopes.includes(scope));
   if (missing !== undefined) {
@@ -86,19 +81,38 @@ export async function mintToken(
       errors: [{ pointer: "/origin", code: "scope_missing", message: "Leave it out." }],
     });
   }
-  const exp = Math.min(now + body.ttl * 1000, principal.expires ?? Number.MAX_SAFE_INTEGER);
-  const { kid } = ensureCurrentKey(tables, now);
-  const { value: claims, replayed } = once((): Claims => ({
+  if (body.origin !== undefined && body.admitted === false)
+    return refuseField(
+      "invalid_request",
+      "/origin",
+      `no page of ${body.origin} may call here: add it to access.origins in the team file and deploy, or leave it out`,
+      { rule: "origin_not_allowed" },
+    );
+  return {
     tenant: principal.tenant,
     jurisdiction: principal.jurisdiction,
     session: body.session,
     made: body.made,
     scopes: [...scopes],
-    exp,
+    exp: Math.min(now + body.ttl * 1000, principal.expires ?? Number.MAX_SAFE_INTEGER),
     by: principal.by,
-    kid,
     ...(origin === undefined ? {} : { origin }),
-  }));
+  };
+};
+
+/**
+ * Mints a token for one session. A repetition under the same idempotency key signs the same token again, because
+ * only its claims are stored, whatever a deploy has changed since.
+ */
+export async function mintToken(
+  tables: Tables,
+  principal: Principal,
+  body: TokenRequest,
+  now: number,
+  once: Once = withoutKey(tables),
+): Promise<MintedToken & { readonly replayed: boolean }> {
+  const { kid } = ensureCurrentKey(tables, now);
+  const { value: claims, replayed } = once((): Claims => ({ ...grantClaims(principal, body, now), kid }));
   const signer = replayed && claims.exp <= now ? null : findSigningKey(tables, claims.kid);
   if (signer === null)
     return refuse("idempotency_key_reused", "The token of this Idempotency-Key has expired: use a new key.");

@@ -56,13 +56,13 @@ export const wasDeleted = (tables: Tables, { session, key }: KeyedDelete, now: n
 /** Creates the guard of a call; its key holds only for its caller with these rights, and for its operation. */
 export async function createOnce(
   tables: Tables,
-  { principal, op, params, key }: DirectoryCall<string>,
+  { principal, op, params, sent = params, key }: DirectoryCall<string>,
   now: number,
 ): Promise<Once> {
   if (key === undefined) return withoutKey(tables);
-  const { tenant, by, session = "", scopes } = principal;
-  const id = hexOf(await digestOf(op, tenant, by, session, scopes.toSorted().join(" "), key));
-  const body = hexOf(await digestOf(canonicalJson(params)));
+  const { tenant, by, session = "", origin = "", scopes } = principal;
+  const id = hexOf(await digestOf(op, tenant, by, session, origin, scopes.toSorted().join(" "), key));
+  const body = hexOf(await digestOf(canonicalJson(sent)));
   return <T>(work: (all: RunQuery) => T) =>
     tables.write((all): OnceResult<T> => {
       const [before] = all(

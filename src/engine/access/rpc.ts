@@ -63,6 +63,8 @@ export interface DirectoryCall<Op extends string> {
   readonly principal: Principal;
   readonly op: Op;
   readonly params: unknown;
+  /** What the caller sent, if the deployment added to it: a repetition after a deploy is still one. */
+  readonly sent?: unknown;
   /** Value of the `Idempotency-Key` header. */
   readonly key?: string;
 }

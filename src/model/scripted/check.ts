@@ -97,7 +97,8 @@ const findRepeatedNames = ({ scenes }: Script): ScriptProblem[] =>
   );
 
 /** Checks the names in a script: scenes, agents, tools and placeholders. */
-export const checkScript = (script: Script, names: ScriptNames): ScriptProblem[] => {
+export const checkScript = (script: Script, known: ScriptNames): ScriptProblem[] => {
+  const names = { ...known, tools: new Set([...known.tools, ...script.client_tools]) };
   const scenes = new Set(script.scenes.map(({ name }) => name));
   const forms = [script.replies.length, scenes.size].filter((count) => count > 0).length;
   return [

@@ -115,6 +115,11 @@ export const scriptSchema = z.strictObject({
     .prefault({})
     .describe("How fast text is streamed."),
   start: text(64, 1).optional().describe("Scene when nothing matches."),
+  client_tools: z
+    .array(text(64, 1))
+    .max(32)
+    .default([])
+    .describe("Names of tools that the session's client brings, which the script calls."),
   replies: z
     .array(z.strictObject(replyKeys))
     .max(1_000)

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { describeIssue } from "../../schema.ts";
 import { environmentName, leastOutput, logFormats } from "../contract.ts";
 import type {
   ChangeArguments,
@@ -152,7 +153,7 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, body: string
   } catch {
     return fail("invalid_request", "the body is not JSON");
   }
-  const parsed = schema.safeParse(raw);
+  const parsed = schema.safeParse(raw, { error: describeIssue });
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const field = issue?.path.join(".") ?? "";

@@ -14,11 +14,14 @@ import { inheritedFields } from "../fork-source.ts";
 import { ProblemError, refuse, refuseIfProblem } from "../problems.ts";
 import type { ForkSourceReply, ForkSourceRequest } from "../rpc.ts";
 import { findPastView, pastSchema } from "./rewind.ts";
-import { accessProblem, isCreated, viewAfter } from "./session.ts";
+import { accessProblem, isCreated, titleSchema, viewAfter } from "./session.ts";
 
 /** Defines forks: a session begins with the chat of another one, as it was at a turn boundary. */
 
-const forkSchema = pastSchema.extend({ source: z.string().max(64) });
+const forkSchema = pastSchema.extend({
+  source: z.string().max(64),
+  title: titleSchema.optional().describe("Omitted: the title of the source."),
+});
 
 /** Longest source of a fork, in UTF-16 units: a call between objects holds at most 32 MiB. */
 const longestSource = 14_000_000;
@@ -90,9 +93,11 @@ const workspaceNote =
 /** Fills a new session with what it takes from its source; each message that it shows has an event of its own. */
 const fillFork = (
   draft: Draft,
-  { source, session, past, history, recordMarks, hadWorkspace, blobs }: ForkSource,
+  { source, session: inherited, past, history, recordMarks, hadWorkspace, blobs }: ForkSource,
+  given: Pick<z.output<typeof forkSchema>, "title">,
 ): void => {
   const { state } = draft;
+  const session = given.title === undefined ? inherited : { ...inherited, title: given.title, named: true };
   assign(state, { ...session, nextEdit: past.edit + 1 });
   const chat = past.shown.map(({ message }) => unpinPlanMessage(message));
   state.threads["main"] = {
@@ -124,10 +129,10 @@ export const forkOperation = defineWrite({
   params: forkSchema,
   creates: true,
   isTagged: true,
-  run: (context) => {
+  run: (context, params) => {
     const { draft, forkSource } = context;
     if (isCreated(draft.state) || forkSource === null) return okAnswer(viewAfter(context));
-    fillFork(draft, forkSource);
+    fillFork(draft, forkSource, params);
     return { status: 201, value: viewAfter(context) };
   },
 });

@@ -47,13 +47,15 @@ const retentionDaysSchema = z
   .max(3_650)
   .describe("Days without use after which the session is deleted; can only shorten retention.session_days.");
 
+export const titleSchema = wellFormedText(256);
+
 const createSchema = z.strictObject({
   ref: wellFormedText(128)
     .min(1)
     .optional()
     .describe("Your own name for the session: the same name finds the same session."),
   agent: z.string().max(64).optional().describe("Omitted: the team's entry agent."),
-  title: wellFormedText(256).optional().describe("Omitted: the beginning of the first message."),
+  title: titleSchema.optional().describe("Omitted: the beginning of the first message."),
   metadata: metadataSchema
     .default({})
     .describe("Up to 16 texts; subject names the person whose memory agents use, and stays."),
@@ -229,7 +231,7 @@ export const getOperation = defineRead({
 });
 
 const patchSchema = z.strictObject({
-  title: wellFormedText(256).nullable().optional(),
+  title: titleSchema.nullable().optional(),
   metadata: metadataSchema.optional(),
   model: z.string().max(200).nullable().optional(),
   scope: z.enum(["main", "tree"]).optional(),

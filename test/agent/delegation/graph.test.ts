@@ -70,10 +70,10 @@ test("AG-33: every mistake of every task is named at once", () => {
   expect(problems).toEqual([
     "task a: message: must not be blank",
     "tasks.2: id: 1 to 64 letters, digits, _ and -",
-    "tasks.2: blocking: Invalid input: expected boolean, received undefined",
+    'tasks.2: blocking: "blocking" is required here',
     'task a: agent: there is no agent "nobody"',
-    'task e: Unrecognized key: "colour"',
-    "task f: blocking: Invalid input: expected boolean, received undefined",
+    'task e: "colour" is not known here',
+    'task f: blocking: "blocking" is required here',
     'task f: agent: there is no agent "nobody"',
     "task a: depends_on names nowhere, which is not a task of this graph",
     "task a: the id is used twice",
@@ -98,13 +98,13 @@ test("AG-33: too many tasks hide no other mistake", () => {
   const tasks = Array.from({ length: 64 }, (_, at) => raw(`t${at}`));
   const last = raw("z", ["nobody"], { agent: "wroker" });
   expect(problemsOf(checkGraph({ tasks: [...tasks, last], colour: 1 }, resolve))).toEqual([
-    'Unrecognized key: "colour"',
+    '"colour" is not known here',
     "tasks: a graph has 1 to 64 tasks, not 65",
     'task z: agent: there is no agent "wroker"',
     "task z: depends_on names nobody, which is not a task of this graph",
   ]);
   expect(problemsOf(checkGraph({ tasks: 7, colour: 1 }, resolve))).toEqual([
-    'Unrecognized key: "colour"',
+    '"colour" is not known here',
     "tasks: a list of tasks is required",
   ]);
 });
@@ -123,11 +123,11 @@ test.each([[undefined], [null], [7], [{}], [{ tasks: {} }], [{ task_graph: 3 }]]
 
 test("AG-33: a wrong field beside the tasks is named with the rest", () => {
   expect(problemsOf(checkGraph({ tasks: [raw("a")], async: "yes", colour: 1 }, resolve))).toEqual([
-    'Unrecognized key: "colour"',
+    '"colour" is not known here',
     "async: must be true or false",
   ]);
   expect(problemsOf(checkGraph({ task_graph: { tasks: [raw("a")], name: "x" } }, resolve))).toEqual([
-    'Unrecognized key: "name"',
+    '"name" is not known here',
   ]);
   expect(checkGraph({ tasks: [raw("a")], async: true }, resolve)).toMatchObject({ ok: true, async: true });
 });
