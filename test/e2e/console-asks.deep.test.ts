@@ -252,7 +252,7 @@ test("AP-54: an edit of an approval that is decided elsewhere can still be read 
   await site.api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "approve" });
   await unused.getByText("You approved while you were editing.").waitFor();
   expect(await version.inputValue()).toBe(edited);
-  await expect.poll(() => version.evaluate((field) => field === document.activeElement)).toBe(true);
+  await unused.locator("textarea:focus").waitFor();
   // Who was still typing presses no key of the page.
   await page.keyboard.press("n");
   await state("done");

@@ -165,13 +165,17 @@ const pressInList = (event: KeyboardEvent): void => {
 type KnownRows = Pick<SessionList, "rows" | "asks">;
 
 /** Puts the session that is shown into the list as its transcript has it: the list is a few seconds late. */
-const withShown = (list: SessionList, { session, status, asks, usage, runs }: Transcript): KnownRows => {
+const withShown = (
+  list: SessionList,
+  { session, status, asks, usage, runs }: Transcript,
+  lostAt: number,
+): KnownRows => {
   if (session === null) return list;
   const { id } = session;
   const ended = runs.findLast(({ thread, ended_at: at }) => thread === "main" && at !== null);
   const known = list.rows.find((row) => row.id === id);
-  // Without a connection the list is as good as the transcript, but for a session that it was never told of.
-  if (status !== "live" && (status !== "offline" || known !== undefined)) return list;
+  // A list that was read since the connection was lost knows more, but for a session that it was never told of.
+  if (status === "closed" || (known !== undefined && list.at > lostAt)) return list;
   const end =
     ended === undefined ? (known?.last_end ?? null) : { state: ended.state, reason: ended.reason ?? "" };
   const row: SessionRow = { ...session, usage, last_end: end };
@@ -185,7 +189,8 @@ const withShown = (list: SessionList, { session, status, asks, usage, runs }: Tr
 const useRows = (): KnownRows => {
   const { sessions, session } = useApp();
   const list = useStore(sessions.list);
-  const open = useStore(session)?.open;
+  const control = useStore(session);
+  const open = control?.open;
   const source = { get: open?.getSnapshot ?? nothingOpen, subscribe: open?.subscribe ?? noSubscription };
   const transcript = useStore(source, slowly);
   const isSearched = useStore(sessions.query) !== "";
@@ -194,7 +199,8 @@ const useRows = (): KnownRows => {
     if (isAtRest) sessions.refresh();
   }, [isAtRest]);
   return useMemo(
-    () => (transcript === null || isSearched ? list : withShown(list, transcript)),
+    () =>
+      transcript === null || isSearched ? list : withShown(list, transcript, control?.lostAt() ?? Infinity),
     [list, transcript, isSearched],
   );
 };
