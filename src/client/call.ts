@@ -1,6 +1,6 @@
 import type { OperationAnswers } from "./operations/answers.ts";
 import type { Http } from "./http.ts";
-import { parameterText } from "./http.ts";
+import { inTime, parameterText } from "./http.ts";
 import type { OperationParams } from "./operations/params.ts";
 import { newCommandId } from "./retry.ts";
 import { routes } from "./operations/routes.ts";
@@ -44,15 +44,14 @@ const fillPath = (pattern: string, params: object): readonly [string, Readonly<R
 };
 
 /** Builds the request of an operation. */
-export const requestOf = (operation: ClientOperationName, params: object = {}, options: CallOptions = {}) => {
+const requestOf = (operation: ClientOperationName, params: object, options: CallOptions) => {
   if (!Object.hasOwn(routes, operation)) throw new TypeError(`there is no operation ${operation}`);
   const [method = "", pattern = ""] = routes[operation].split(" ");
   const [path, rest] = fillPath(pattern, params);
-  const { signal, key = newCommandId(), ifMatch } = options;
+  const { key = newCommandId(), ifMatch } = options;
   return {
     method,
     path,
-    signal,
     headers: {
       ...(method === "GET" ? {} : { "Idempotency-Key": key }),
       ...(ifMatch === undefined ? {} : { "If-Match": `"${ifMatch}"` }),
@@ -61,8 +60,31 @@ export const requestOf = (operation: ClientOperationName, params: object = {}, o
   };
 };
 
+/** An operation is answered within so many milliseconds, beside those that its run is waited for. */
+const answeredWithin = 60_000;
+
+/** A call has one more millisecond for each so many characters that it sends. */
+const slowestUpload = 20;
+
+/** Calls an operation with parameters of any type, within so many milliseconds. */
+export type CallWithin = <N extends ClientOperationName>(
+  operation: N,
+  params?: object,
+  options?: CallOptions,
+  within?: number,
+) => Promise<AnswerOf<N>>;
+
 /** Creates the function that calls operations. */
 export const createCall =
-  (http: Http): CallOperation =>
-  async <N extends ClientOperationName>(operation: N, params?: object, options?: CallOptions) =>
-    (await http.json(requestOf(operation, params, options))) as AnswerOf<N>;
+  (http: Http): CallWithin =>
+  async <N extends ClientOperationName>(
+    operation: N,
+    params: { readonly wait?: number } = {},
+    options: CallOptions = {},
+    within = answeredWithin,
+  ) => {
+    const request = requestOf(operation, params, options);
+    const { wait = 0 } = params;
+    const ms = within + 1_000 * wait + JSON.stringify(params).length / slowestUpload;
+    return (await inTime((signal) => http.json({ ...request, signal }), options.signal, ms)) as AnswerOf<N>;
+  };

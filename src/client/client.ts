@@ -25,8 +25,8 @@ export interface LimpetClient {
 /** Creates a client; nothing is requested. */
 export const createClient = (options: ClientOptions): LimpetClient => {
   const http = createHttp(options);
-  const source = { http, WebSocket: options.WebSocket ?? globalThis.WebSocket };
   const call = createCall(http);
+  const source = { http, call, WebSocket: options.WebSocket ?? globalThis.WebSocket };
   return {
     sessions: {
       create: async (params = {}, given) => {

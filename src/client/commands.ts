@@ -1,16 +1,11 @@
-import type { AnswerOf, CallOptions, ClientOperationName } from "./call.ts";
-import { requestOf } from "./call.ts";
-import type { Http } from "./http.ts";
-import { answerWithin, inTime, LimpetError } from "./http.ts";
-import { delayAfter, pause } from "./retry.ts";
+import type { AnswerOf, CallOptions, CallWithin, ClientOperationName } from "./call.ts";
+import { answerWithin, LimpetError } from "./http.ts";
+import { delayAfter, newCommandId, pause } from "./retry.ts";
 
 /** This file sends the commands of a session, again under the same key until they are answered. */
 
 /** A command that reached nobody is sent this often, unless the session is open: then until it is answered. */
 const mostTries = 4;
-
-/** A command has one more millisecond for each so many characters that it sends. */
-const slowestUpload = 20;
 
 /** Another try may be answered, whatever was sent. */
 const passingCodes = ["unreachable", "server_silent", "unreadable_answer", "overloaded"];
@@ -31,21 +26,14 @@ export interface SessionCommands {
   readonly wake: () => void;
 }
 
-export const createCommands = (http: Http, session: string, isOpen: () => boolean): SessionCommands => {
+export const createCommands = (call: CallWithin, session: string, isOpen: () => boolean): SessionCommands => {
   let waker = new AbortController();
   return {
-    perform: async <N extends ClientOperationName>(
-      operation: N,
-      params: object,
-      options: CallOptions = {},
-      stop = options.signal,
-    ) => {
-      const request = requestOf(operation, { session, ...params }, options);
-      const within = answerWithin + JSON.stringify(params).length / slowestUpload;
+    perform: async (operation, params, options = {}, stop = options.signal) => {
+      const { key = newCommandId() } = options;
       for (let tries = 1; ; tries += 1) {
         try {
-          const answer = await inTime((signal) => http.json({ ...request, signal }), options.signal, within);
-          return answer as AnswerOf<N>;
+          return await call(operation, { session, ...params }, { ...options, key }, answerWithin);
         } catch (fault) {
           if (!isPassing(fault) || (tries >= mostTries && !isOpen())) throw fault;
           await pause(delayAfter(tries), AbortSignal.any([waker.signal, stop ?? waker.signal]));

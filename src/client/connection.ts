@@ -1,6 +1,7 @@
 import type { StreamEnd, StreamQuery, TakeFrames } from "./frames.ts";
 import type { Http } from "./http.ts";
 import { clientProblem, inTime, LimpetError } from "./http.ts";
+import { page } from "./plain.ts";
 import { delayAfter, pause } from "./retry.ts";
 import { readSocket } from "./socket.ts";
 import { readEventSource } from "./sse.ts";
@@ -154,6 +155,8 @@ export const connect = (options: ConnectionOptions): Connection => {
   const keep = async (): Promise<void> => {
     while (!closed.signal.aborted) await tryOnce();
   };
+  // A socket whose network is gone says nothing of it for long.
+  page.addEventListener?.("offline", () => broken.abort(), { signal: closed.signal });
   void keep();
   return {
     reconnect: () => current.abort(),

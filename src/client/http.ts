@@ -1,3 +1,4 @@
+import { page, parseJson } from "./plain.ts";
 import type { ProblemBody } from "./transcript.ts";
 
 /** This file makes requests: it adds the credential, reads problems, and repeats what was not answered. */
@@ -110,20 +111,18 @@ export const inTime = async <T>(
 
 const unreachable = (detail: string): LimpetError => new LimpetError(clientProblem("unreachable", detail));
 
+/** A browser does not tell a server that is away from one that does not allow the page. */
+const foreignWords = (url: URL): string => {
+  const { origin } = page.location ?? url;
+  return origin === url.origin ? "" : `, and does it allow ${origin}`;
+};
+
 /** Reads an answer to its end; one that breaks off was not received. */
 const readText = async (response: Response): Promise<string> => {
   try {
     return await response.text();
   } catch {
     throw unreachable("the connection broke off");
-  }
-};
-
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
   }
 };
 
@@ -202,7 +201,7 @@ export const createHttp = (options: ClientOptions): Http => {
       });
     } catch (fault) {
       if (signal?.aborted === true) throw fault;
-      throw unreachable(`${url.origin} cannot be reached; is a server running there?`);
+      throw unreachable(`${url.origin} cannot be reached; is a server running there${foreignWords(url)}?`);
     }
   };
   const fetch = async (request: ClientRequest): Promise<Response> => {
@@ -211,9 +210,7 @@ export const createHttp = (options: ClientOptions): Http => {
     if (response.ok) return response;
     throw new LimpetError(await readProblem(response));
   };
-  const json = async (request: ClientRequest): Promise<unknown> => {
-    const response = await fetch(request);
-    return response.status === 204 ? null : parseJson(await readText(response));
-  };
+  const json = async (request: ClientRequest): Promise<unknown> =>
+    parseJson(await readText(await fetch(request)));
   return { url, token, renewToken, fetch, json };
 };

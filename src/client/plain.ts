@@ -1,4 +1,14 @@
+import type { Json } from "../chat/message.ts";
+
 /** This file has what the platform lacks, or lacks on Node 20. */
+
+interface Page {
+  readonly location?: { readonly origin: string };
+  addEventListener?(type: string, listener: () => void, options: { readonly signal: AbortSignal }): void;
+}
+
+/** The page that the client runs in; elsewhere it has no address, and on Node no events. */
+export const page: Page = globalThis;
 
 /** The fields of an object whose values are defined. */
 type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
@@ -6,6 +16,15 @@ type Defined<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
 /** Returns an object without the fields whose values are undefined. */
 export const pickDefined = <T extends object>(fields: T): Defined<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as Defined<T>;
+
+/** Parses a text as JSON; null if it is none. */
+export const parseJson = (text: string): Json => {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return null;
+  }
+};
 
 /** A promise, and what resolves it. */
 export interface Deferred<T> {

@@ -1,3 +1,5 @@
+import { page } from "./plain.ts";
+
 /** This file decides when to try again. */
 
 const firstDelay = 250;
@@ -7,29 +9,19 @@ const longestDelay = 10_000;
 export const delayAfter = (failures: number): number =>
   Math.random() * Math.min(longestDelay, firstDelay * 2 ** failures);
 
-interface Page {
-  addEventListener?(type: string, listener: () => void): void;
-  removeEventListener?(type: string, listener: () => void): void;
-}
-
-/** Adds or removes a listener of the page; elsewhere than in a page nothing happens. */
-const listen = (method: "addEventListener" | "removeEventListener", listener: () => void): void => {
-  const page: Page = globalThis;
-  for (const name of ["online", "visibilitychange"]) page[method]?.(name, listener);
-};
-
 /** Resolves after so many milliseconds, or as soon as the signal is aborted or the page is online or looked at again. */
 export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
+    const ended = new AbortController();
+    const once = { signal: ended.signal };
     const end = (): void => {
       clearTimeout(timer);
-      signal.removeEventListener("abort", end);
-      listen("removeEventListener", end);
+      ended.abort();
       resolve();
     };
     const timer = setTimeout(end, ms);
-    signal.addEventListener("abort", end);
-    listen("addEventListener", end);
+    signal.addEventListener("abort", end, once);
+    for (const name of ["online", "visibilitychange"]) page.addEventListener?.(name, end, once);
     if (signal.aborted) end();
   });
 

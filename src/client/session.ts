@@ -1,8 +1,7 @@
 import type { StoredEvent } from "../agent/state/events.ts";
 import type { ContentPart } from "../chat/message.ts";
 import type { AnswerSchemas } from "./operations/answers.ts";
-import type { AnswerOf, CallOptions, ClientOperationName, ParamsOf } from "./call.ts";
-import { requestOf } from "./call.ts";
+import type { AnswerOf, CallOptions, CallWithin, ClientOperationName, ParamsOf } from "./call.ts";
 import type { SessionCommands } from "./commands.ts";
 import { createCommands, isPassing } from "./commands.ts";
 import type { EventsOptions } from "./events.ts";
@@ -78,6 +77,7 @@ const contentPartOf = (part: Exclude<InputContent, string>[number]): readonly Co
 
 export interface SessionSource {
   readonly http: Http;
+  readonly call: CallWithin;
   readonly WebSocket: typeof globalThis.WebSocket | undefined;
 }
 
@@ -135,11 +135,11 @@ const createSender = (
 
 /** Creates the client of a session; nothing is requested. */
 export const createSessionClient = (source: SessionSource, id: string): SessionClient => {
-  const { http } = source;
+  const { call } = source;
   const path = `/v1/sessions/${encodeURIComponent(id)}`;
   const opens = new Set<OpenTranscript>();
   const pending = createPendingInputs();
-  const commands = createCommands(http, id, () => opens.size > 0);
+  const commands = createCommands(call, id, () => opens.size > 0);
 
   const { send, withdraw } = createSender(commands, pending, opens);
   const open = (): OpenSession => {
@@ -165,7 +165,7 @@ export const createSessionClient = (source: SessionSource, id: string): SessionC
     answer: (ask, answer, options) => commands.perform("answer", { ask, ...answer }, options),
     cancel: (params = {}, options) => commands.perform("cancel", params, options),
     compact: (params = {}, options) => commands.perform("compact", params, options),
-    usage: async () => (await http.json(requestOf("usage", { session: id }))) as AnswerOf<"usage">,
+    usage: () => call("usage", { session: id }),
     events: (options = {}) => readSessionEvents({ ...source, path }, options),
     open,
   };

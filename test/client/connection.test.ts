@@ -238,6 +238,27 @@ test("AP-52: a server that accepts and stays silent is given up after 10 s, agai
   open.close();
 });
 
+test("AP-52: a page whose browser goes offline is not live, and is again once the server is reached", async () => {
+  const browser = new EventTarget();
+  vi.stubGlobal("addEventListener", browser.addEventListener.bind(browser));
+  const open = await opened();
+  expect(open.getSnapshot().status).toBe("live");
+  browser.dispatchEvent(new Event("offline"));
+  await settle();
+  expect(open.getSnapshot()).toMatchObject({ status: "offline", problem: { code: "connection_lost" } });
+  browser.dispatchEvent(new Event("online"));
+  await settle();
+  newest().accept();
+  newest().give({ type: "welcome", head_seq: 0 }, { type: "live", seq: 0 });
+  await settle();
+  expect(open.getSnapshot().status).toBe("live");
+  expect(PlayedSocket.all).toHaveLength(2);
+  open.close();
+  browser.dispatchEvent(new Event("offline"));
+  await settle(60_000);
+  expect(PlayedSocket.all).toHaveLength(2);
+});
+
 test("AP-52: a welcome and then silence end the connection, when the ping has had no answer for 10 s", async () => {
   const open = play().open();
   await settle();

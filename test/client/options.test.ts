@@ -1,9 +1,14 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test, vi } from "vitest";
 import { createClient } from "../../src/client/index.ts";
 
 /** What a caller in plain JavaScript, without types, is told about options that the client does not take. */
 
 const url = "https://agents.example.com";
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
 
 test.each(["key", "apiKey", "baseUrl"])(
   "AP-51: the option %s is refused with those that there are",
@@ -80,4 +85,51 @@ test.each([
   });
   await client.call(operation, params);
   expect(asked).toEqual([expected]);
+});
+
+test.each([
+  [undefined, `${url} cannot be reached; is a server running there?`],
+  [url, `${url} cannot be reached; is a server running there?`],
+  [
+    "http://localhost:5173",
+    `${url} cannot be reached; is a server running there, and does it allow http://localhost:5173?`,
+  ],
+])(
+  "AP-51: what no server answered to a page of %s is told with all that may be why",
+  async (origin, words) => {
+    vi.stubGlobal("location", origin === undefined ? undefined : { origin });
+    const client = createClient({ url, fetch: () => Promise.reject(new TypeError("Failed to fetch")) });
+    await expect(client.call("agents")).rejects.toThrow(words);
+  },
+);
+
+test.each([
+  ["a minute", {}, 60_000],
+  ["the time that it waits for the run", { wait: 30 }, 90_000],
+  ["the time that much text needs", { content: "x".repeat(1_000_000) }, 110_000],
+])("AP-51: a call that nobody answers is given up after %s", async (_, given, ms) => {
+  vi.useFakeTimers();
+  let isGivenUp = false;
+  const client = createClient({ url, fetch: () => new Promise(() => undefined) });
+  const sent = client.call("send", { session: "s_1", content: "hello", ...given }).catch((fault: unknown) => {
+    isGivenUp = true;
+    return fault;
+  });
+  await vi.advanceTimersByTimeAsync(ms - 1_000);
+  expect(isGivenUp).toBe(false);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await sent).toMatchObject({ problem: { code: "server_silent", retryable: true } });
+});
+
+test("AP-51: a call that its signal ends is given up at once", async () => {
+  const stop = new AbortController();
+  const client = createClient({
+    url,
+    fetch: async (_, init) => {
+      stop.abort(new Error("it was stopped"));
+      init?.signal?.throwIfAborted();
+      return Response.json({});
+    },
+  });
+  await expect(client.call("agents", {}, { signal: stop.signal })).rejects.toThrow("it was stopped");
 });

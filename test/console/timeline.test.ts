@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { emptyTranscript } from "../../src/client/fold/draft.ts";
 import type { CallEntry, ModelCallFacts, Transcript, TurnFacts } from "../../src/client/transcript.ts";
 import { describeCall } from "../../src/console/calls/verbs.ts";
-import { contextShare, turnsOf } from "../../src/console/run/figures.ts";
+import { contextShare, sentTurns, turnsOf } from "../../src/console/run/figures.ts";
 import { labelTick, lanesOf, nameTurns, ticksOf } from "../../src/console/run/timeline.ts";
 
 /** AP-54: what the timeline says and draws. */
@@ -163,6 +163,19 @@ test.each([
     expect(contextShare({ ...emptyTranscript, runs }, 16_000)).toBe(0.5);
   },
 );
+
+test("AP-54: a turn that ended before its first model call had no context, and the newest that had one is told", () => {
+  const before = { ...modelCall(0, 10), estimated_tokens: 8_000 };
+  const sent = runOf("run_1", "main", [turnOf([], { model_calls: [before] })]);
+  const failed = runOf("run_2", "main", [turnOf([], { model_calls: [] })]);
+  const shown = (runs: Transcript["runs"]) => {
+    const transcript = { ...emptyTranscript, runs };
+    const turns = sentTurns(turnsOf(transcript));
+    return [turns.map(({ run }) => run.id), contextShare(transcript, 16_000)];
+  };
+  expect(shown([failed])).toEqual([[], null]);
+  expect(shown([sent, failed])).toEqual([["run_1"], 0.5]);
+});
 
 test.each([
   ["failed", ["model", "failed"]],

@@ -440,6 +440,22 @@ test("AP-54: sessions are renamed, filtered and deleted from the list, which ask
   await close();
 });
 
+test("AP-54: sessions with the same title say when they began, and their menus do so, too", async () => {
+  const { page, close } = await openConsole(browser, server.url);
+  const api = createApi(server.url);
+  const ids = [await api.create({ title: "Twin" }), await api.create({ title: "Twin" })];
+  await api.create({ title: "Single" });
+  await page.goto(`${server.url}/console`);
+  const rows = page.locator(".session", { hasText: "Twin" });
+  await expect.poll(() => rows.count()).toBe(2);
+  expect(await rows.first().textContent()).toMatch(/^Twin\d?\d:\d\d:\d\d/);
+  const menu = page.getByRole("button", { name: /^What to do with Twin \d/ });
+  expect(await menu.count()).toBe(2);
+  expect(await page.locator(".session", { hasText: "Single" }).textContent()).toMatch(/^Single[^\d]/);
+  for (const id of ids) await api.delete(`/v1/sessions/${id}`);
+  await close();
+});
+
 test("AP-54: of more than 200 sessions the older ones are read on demand", async () => {
   const { page, close } = await openConsole(browser, server.url);
   const api = createApi(server.url);

@@ -121,7 +121,7 @@ test("AP-54: the diff of a file that would be written follows the edit", async (
   expect(await (await fetch(file)).text()).toBe("The tide goes out.\n");
 });
 
-test("AP-54: an edit is still there after another session was looked at", async () => {
+test("AP-54: an edit is still there after another session was looked at, and after a reload", async () => {
   const { page, start, state } = site.shown;
   await start("hello");
   await state("done");
@@ -132,6 +132,8 @@ test("AP-54: an edit is still there after another session was looked at", async 
   await page.locator(".session", { hasText: "hello" }).first().click();
   await ask.waitFor({ state: "detached" });
   await page.goBack();
+  await ask.getByRole("button", { name: "Approve my version" }).waitFor();
+  await page.reload();
   await ask.getByRole("button", { name: "Approve my version" }).waitFor();
   expect(await ask.getByRole("tabpanel").textContent()).toContain("Dear moon");
   await ask.getByRole("button", { name: "Approve my version" }).click();
@@ -215,7 +217,26 @@ test("AP-54: an answer in own words fits the field on a phone, with its button",
   }
 });
 
-test("AP-54: an edit of an approval that is decided elsewhere is said to be unused, one that is sent is not", async () => {
+test("AP-54: no two controls of an approval have the same name, whatever is open in it", async () => {
+  const { page, start } = site.shown;
+  await start("letter");
+  const ask = page.locator(".ask");
+  const namesOf = async (): Promise<readonly string[]> =>
+    (await ask.locator("button").allTextContents()).map((name) => name.trim());
+  const expectDistinct = async (): Promise<void> => {
+    const names = await namesOf();
+    expect([...new Set(names)]).toEqual(names);
+    expect(names.filter((name) => name === "Edit")).toHaveLength(1);
+  };
+  await ask.getByRole("button", { name: "Approve", exact: true }).waitFor();
+  await expectDistinct();
+  await ask.getByRole("button", { name: "Edit", exact: true }).click();
+  await expectDistinct();
+  await ask.getByRole("textbox").fill(edited);
+  await expectDistinct();
+});
+
+test("AP-54: an edit of an approval that is decided elsewhere can still be read and copied, over a reload too, with who decided", async () => {
   const { page, start, state, say } = site.shown;
   const session = await start("letter");
   const ask = page.locator(".ask");
@@ -223,18 +244,33 @@ test("AP-54: an edit of an approval that is decided elsewhere is said to be unus
     await ask.getByRole("button", { name: "Edit", exact: true }).click();
     await ask.getByRole("textbox").fill(edited);
   };
-  const unused = page.locator(".line", { hasText: "your changes were not used" });
+  const unused = page.getByRole("region", { name: "Your version was not used" });
+  const version = unused.getByRole("textbox", { name: "Your version" });
   await edit();
   const { body } = await site.api.get(`/v1/sessions/${session}/asks?status=open`);
   const [{ id }] = body["data"] as readonly [{ readonly id: string }];
   await site.api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "approve" });
-  await unused.waitFor();
+  await unused.getByText("You approved while you were editing.").waitFor();
+  expect(await version.inputValue()).toBe(edited);
+  await unused.locator("textarea:focus").waitFor();
+  // Who was still typing presses no key of the page.
+  await page.keyboard.press("n");
   await state("done");
+  for (const viewport of [desk, phone]) {
+    await page.setViewportSize(viewport);
+    expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
+  }
+  await page.setViewportSize(desk);
+  await page.reload();
+  expect(await version.inputValue()).toBe(edited);
+  await unused.getByRole("button", { name: "Copy your version" }).waitFor();
   await say("letter");
   await edit();
   await ask.getByRole("button", { name: "Approve my version" }).click();
   await page.locator(".line", { hasText: "You approved with changes" }).waitFor();
   expect(await unused.count()).toBe(1);
+  await unused.getByRole("button", { name: "Put it away" }).click();
+  expect(await unused.count()).toBe(0);
 });
 
 test("AP-54: Esc closes the field for another amount of a budget, and never stops the run", async () => {
@@ -385,8 +421,11 @@ test("★ AP-54: what an approval will run is shown, edited and run as a whole, 
   await ask.getByRole("button", { name: "Approve my version" }).click();
   await state("done");
   expect((await fileOf(second)) === ledger.replace("line 0 of", "line zero of")).toBe(true);
+  await page.reload();
   await openInput();
-  await row.getByText("This is the beginning of the input; of what was changed no more is kept.").waitFor();
+  const input = row.getByLabel("Input", { exact: true });
+  await input.getByText("line 4499 of the ledger\\nits end").waitFor();
+  expect(await input.textContent()).toContain("line zero of the ledger");
 });
 
 test("AP-54: of a question that takes several options no more can be chosen than it takes", async () => {

@@ -227,6 +227,22 @@ test("AP-54: without a connection no clock of what is under way goes on, and the
   await state("done");
 });
 
+test("AP-54: without a connection the list says of the session that is shown what was last heard of it", async () => {
+  const { page, start, say, state } = site.shown;
+  await start("hello");
+  await state("done");
+  const row = page.locator(".session.current .state");
+  await expect.poll(() => row.textContent()).toContain("Done");
+  await page.route(/\/v1\/sessions\?/, (route) => route.abort());
+  await say("slow");
+  await expect.poll(() => row.textContent()).toContain("Working");
+  await site.server.kill();
+  await state("reconnecting");
+  await page.getByText("Connection lost.").waitFor();
+  expect(await row.textContent()).toContain("Working");
+  await site.server.start();
+});
+
 test("AP-54: without a connection the list keeps the session that was just started, and names another that is opened", async () => {
   const { page, say, state } = site.shown;
   await site.api.create({ title: "The other one" });
@@ -238,7 +254,7 @@ test("AP-54: without a connection the list keeps the session that was just start
   await state("done");
   await site.server.kill();
   await state("reconnecting");
-  expect(await page.locator(".session.current .title").textContent()).toBe("hello");
+  expect(await page.locator(".session.current .title .cut").textContent()).toBe("hello");
   await other.locator("a").click();
   await page.getByRole("heading", { name: "The other one", level: 1 }).waitFor();
   await site.server.start();

@@ -291,6 +291,6 @@ test("AP-54: a session with a title shows its ref, too, and is found by it", asy
   await state("done");
   await page.getByRole("searchbox", { name: "Search sessions" }).fill("TICKET-4");
   const rows = page.locator("#session-list .session");
-  await expect.poll(() => rows.locator(".title").allTextContents()).toEqual(["Rising damp"]);
+  await expect.poll(() => rows.locator(".title .cut").allTextContents()).toEqual(["Rising damp"]);
   expect(await rows.locator(".state").textContent()).toMatch(/^New · .* · ticket-42$/);
 });

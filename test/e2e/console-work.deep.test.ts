@@ -373,7 +373,7 @@ test("AP-54: a call that asks a second time is decided on anew: nothing of the f
   const session = await start("fetch");
   const ask = page.locator(".ask");
   await ask.getByText("/from").first().waitFor();
-  await ask.getByRole("tab", { name: "Edit" }).click();
+  await ask.getByRole("button", { name: "Edit", exact: true }).click();
   await ask.getByRole("textbox").fill("half a thought");
   // The page draws nothing until the second ask is there: it takes the place of the first at once.
   await page.evaluate(

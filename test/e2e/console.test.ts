@@ -146,7 +146,7 @@ test("AP-54: the list tells sessions without a title apart, and shows a new titl
   const { page } = site.shown;
   const session = await site.api.create();
   await page.goto(`${site.server.url}/console#${session}`);
-  const title = page.locator(".session.current .title");
+  const title = page.locator(".session.current .title .cut");
   await expect.poll(() => title.textContent()).toMatch(/^Untitled, \d\d:\d\d$/);
   await fetch(`${site.server.url}/v1/sessions/${session}`, {
     method: "PATCH",

@@ -19,7 +19,7 @@ const writeBundle = (root: string): Promise<void> =>
   bundle(root, {
     build: {
       target: "es2023",
-      rolldownOptions: { output: { minify: true } },
+      rolldownOptions: { output: { minify: true, comments: false } },
       lib: { entry: "src/client/index.ts", formats: ["es"], fileName: () => "client.js" },
     },
   });

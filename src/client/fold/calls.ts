@@ -2,7 +2,7 @@ import type { ReportedMessage, StoredEvent } from "../../agent/state/events.ts";
 import type { ContentPart, Json, ToolCallPart } from "../../chat/message.ts";
 import type { CallEntry, TranscriptAsk } from "../transcript.ts";
 import type { FoldDraft, FoldHandler } from "./draft.ts";
-import { pickDefined } from "../plain.ts";
+import { parseJson, pickDefined } from "../plain.ts";
 import { addNote, dropById, entriesOf, on, placeOf, putById } from "./draft.ts";
 
 /** This file folds what happens to tool calls, from the first piece of their arguments to their outcome. */
@@ -76,14 +76,6 @@ const changeCall = (draft: FoldDraft, event: StoredEvent, call: string, change: 
   entriesOf(draft, event).push({ ...entry, ...change(entry) });
 };
 
-const parseArguments = (text: string): Json => {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    return text;
-  }
-};
-
 /** The reply that asks for a call is stored. */
 export const planCall = (
   draft: FoldDraft,
@@ -95,7 +87,7 @@ export const planCall = (
     tool: name,
     message,
     args,
-    input: input ?? parseArguments(args),
+    input: input ?? parseJson(args) ?? args,
     state: state === "preparing" ? "planned" : state,
   }));
 

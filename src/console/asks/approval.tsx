@@ -52,27 +52,23 @@ const useVersion = (ask: string, tool: string, input: Json) => {
 const countChanges = ({ added, removed }: Diff): string =>
   `${countOf(Math.max(added, removed), "line")} changed`;
 
+const editButton = '[data-key="e"]';
+
 /** The views of a card, what is open in it, and the way back from there. */
 const useCard = (own: ReturnType<typeof useVersion>) => {
   const { card, focusNext } = useFocusIn();
   const [view, setView] = useState<View>("thing");
   const [denies, setDenies] = useState(false);
-  const editButton = '[data-key="e"]';
-  const [opener, setOpener] = useState(editButton);
   useInSight(card, `${view} ${denies}`);
-  const open = (next: View, by: string): void => {
-    if (next === "edit" && !own.version.isChanged) setOpener(by);
-    setView(next);
-  };
   const undo = (): void => {
     own.setText(own.draft.text);
     setView("thing");
-    focusNext(opener);
+    focusNext(editButton);
   };
   /** What was changed stays, as the version that would run. */
   const leaveEditor = (): void => {
     setView(own.version.run === null ? "changes" : "thing");
-    focusNext(own.version.isChanged ? '[role="tab"][aria-selected="true"]' : opener);
+    focusNext(own.version.isChanged ? '[role="tab"][aria-selected="true"]' : editButton);
   };
   const showDenial = (next: boolean): void => {
     setDenies(next);
@@ -85,8 +81,7 @@ const useCard = (own: ReturnType<typeof useVersion>) => {
     denies,
     showDenial,
     undo,
-    show: (next: View): void => open(next, '[role="tab"][aria-selected="true"]'),
-    edit: (): void => open("edit", editButton),
+    show: setView,
     goBack: denies ? (): void => showDenial(false) : edits ? leaveEditor : null,
   };
 };
@@ -95,7 +90,7 @@ export const Approval = (props: AskProps) => {
   const { ask, agent } = props;
   const { tool, input, rule, reason, remember } = ask.approval ?? noApproval;
   const own = useVersion(ask.id, tool, input);
-  const { card, view, denies, showDenial, undo, show, edit, goBack } = useCard(own);
+  const { card, view, denies, showDenial, undo, show, goBack } = useCard(own);
   const { isChanged, run } = own.version;
   return (
     <AskFrame
@@ -126,7 +121,7 @@ export const Approval = (props: AskProps) => {
         pattern={remember === undefined ? null : escapeUnseen(`${remember.tool} ${remember.pattern}`)}
         denies={denies}
         onDenies={showDenial}
-        onEdit={edit}
+        onEdit={view === "edit" ? null : () => show("edit")}
         onUndo={undo}
       />
     </AskFrame>

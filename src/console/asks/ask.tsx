@@ -95,7 +95,7 @@ const useAnswer = (id: string): Pick<AskProps, "busy" | "answer"> => {
     const sent = session.answer(id, body);
     const edit = readEdit(id);
     report(sent);
-    // The row of the closed ask would say that these changes were not used.
+    // They would be shown below the closed ask as not used.
     keepEdit(id, null);
     try {
       await sent;

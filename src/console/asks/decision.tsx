@@ -34,7 +34,8 @@ const VersionButtons = ({ busy, answer, version: { run }, onUndo }: VersionButto
 
 interface ApproveButtonsProps extends Pick<AskProps, "busy" | "answer"> {
   readonly remember: Reach;
-  readonly onEdit: () => void;
+  /** Null while it is edited. */
+  readonly onEdit: (() => void) | null;
 }
 
 const ApproveButtons = ({ busy, answer, remember, onEdit }: ApproveButtonsProps) => (
@@ -48,9 +49,11 @@ const ApproveButtons = ({ busy, answer, remember, onEdit }: ApproveButtonsProps)
     >
       Approve <kbd aria-hidden="true">{withCommand("↵")}</kbd>
     </button>
-    <button type="button" class="button" data-key="e" disabled={busy} onClick={onEdit}>
-      Edit
-    </button>
+    {onEdit !== null && (
+      <button type="button" class="button" data-key="e" disabled={busy} onClick={onEdit}>
+        Edit
+      </button>
+    )}
   </>
 );
 
@@ -84,7 +87,7 @@ interface DecisionProps extends Omit<AskProps, "ask"> {
   /** The reason of a denial is being written. */
   readonly denies: boolean;
   readonly onDenies: (denies: boolean) => void;
-  readonly onEdit: () => void;
+  readonly onEdit: ApproveButtonsProps["onEdit"];
   readonly onUndo: () => void;
 }
 

@@ -1,24 +1,16 @@
 import type { Json } from "../../chat/message.ts";
+import { keepInTab, readTab } from "../state/tab.ts";
 import type { EditedInput } from "./subject.ts";
 
-/** A person's version of what an approval is about, kept in memory while another session is looked at. */
+/** A person's version of what an approval is about, kept in this tab until it is sent, undone or put away. */
 
-/** Only the newest edits are kept: nobody asks again for one whose approval was closed elsewhere. */
-const mostEdits = 100;
-
-const edits = new Map<string, string>();
+const nameOf = (ask: string): string => `limpet-edit ${ask}`;
 
 /** Returns the text that was left in the editor of an approval; null if nothing was changed. */
-export const readEdit = (ask: string): string | null => edits.get(ask) ?? null;
+export const readEdit = (ask: string): string | null => readTab(nameOf(ask));
 
 /** Keeps what an approval's text was changed to; null drops it. */
-export const keepEdit = (ask: string, text: string | null): void => {
-  edits.delete(ask);
-  if (text === null) return;
-  edits.set(ask, text);
-  const [oldest] = edits.keys();
-  if (edits.size > mostEdits && oldest !== undefined) edits.delete(oldest);
-};
+export const keepEdit = (ask: string, text: string | null): void => keepInTab(nameOf(ask), text);
 
 /** What would run if the approval were given as its card stands. */
 export interface Version {
@@ -37,8 +29,9 @@ export const readVersion = (draft: EditedInput, input: Json, text: string): Vers
 /** The views of an approval; `changes` compares with what the model wrote. */
 export type View = "thing" | "edit" | "changes" | "input";
 
-/** Lists the views that can show a version: one that is no input can only be edited and compared. */
-export const listViews = ({ isChanged, run }: Version): readonly View[] => {
+/** Lists the views of a version: one that is no input can only be edited and compared. */
+export const listViews = ({ isChanged, run }: Version, edits: boolean): readonly View[] => {
   if (run === null) return ["edit", "changes"];
-  return isChanged ? ["thing", "edit", "changes", "input"] : ["thing", "edit", "input"];
+  if (isChanged) return ["thing", "edit", "changes", "input"];
+  return edits ? ["thing", "edit", "input"] : ["thing", "input"];
 };

@@ -124,7 +124,7 @@ interface ProposalProps {
 export const Proposal = (props: ProposalProps) => {
   const { tool, input, subject, draft, version, changes, view, onView, onText } = props;
   const diff = useFileDiff(subject);
-  const views = listViews(version);
+  const views = listViews(version, view === "edit");
   const shown = views.includes(view) ? view : "edit";
   return (
     <div class="proposal">

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
+import type { Ask } from "../../agent/state/ask.ts";
 import type { ReportedMessage } from "../../agent/state/events.ts";
 import type { Json } from "../../chat/message.ts";
 import type { CallEntry } from "../../client/transcript.ts";
@@ -11,6 +12,7 @@ import { useLoad } from "../parts/hooks.ts";
 import { fieldsOf, outputText, parseJson, textOf } from "../parts/json.ts";
 import type { Api } from "../state/api.ts";
 import { useApp, useSession } from "../state/app.ts";
+import { readPages } from "../state/pages.ts";
 
 /** The opened row of a call: its facts, its output and, on demand, its input. */
 
@@ -28,7 +30,19 @@ const Fact = ({ name, children }: { readonly name: string; readonly children: Co
   </div>
 );
 
-/** Events hold a long input in part; the message that asked for the call has all of it. */
+/** Reads the input that a person put in the place of the model's, from their answer. */
+const readEditedInput = async (
+  api: Api,
+  session: string,
+  ask: string,
+  signal: AbortSignal,
+): Promise<Json> => {
+  const address = `/sessions/${session}/asks?status=resolved&limit=200`;
+  const { rows } = await readPages<Ask>((cursor) => api.read(address + cursor, { signal }));
+  return fieldsOf(rows.find(({ id }) => id === ask)?.resolution?.body)["input"] ?? null;
+};
+
+/** Reads the input that the model wrote, from the message that asked for the call. */
 const readInput = async (api: Api, path: string, call: CallEntry, signal: AbortSignal): Promise<Json> => {
   const address = `${path}&limit=20&retired=true${call.pos === null ? "" : `&before=${call.pos}`}`;
   const { data } = await api.read<{ readonly data: readonly ReportedMessage[] }>(address, { signal });
@@ -41,22 +55,20 @@ const Input = ({ call }: { readonly call: CallEntry }) => {
   const { api } = useApp();
   const { id, threadOf } = useSession();
   const isCut = call.input_sha256 !== null;
-  const isEdited = call.ask?.resolution?.decision === "edit";
-  const path = `/sessions/${id}/messages?thread=${threadOf(call.id)}`;
-  const { state, value } = useLoad(`${call.id} ${call.pos}`, async (signal) =>
-    isCut && !isEdited ? readInput(api, path, call, signal) : null,
-  );
+  // Events hold a long input in part.
+  const { state, value } = useLoad(`${call.id} ${call.pos}`, async (signal) => {
+    if (!isCut) return null;
+    const { ask } = call;
+    if (ask?.resolution?.decision === "edit") return readEditedInput(api, id, ask.id, signal);
+    return readInput(api, `/sessions/${id}/messages?thread=${threadOf(call.id)}`, call, signal);
+  });
   if (isCut && state === "loading") return <p class="meta">The input is being read.</p>;
   return (
     <>
       <pre class="output" tabIndex={0} aria-label="Input">
         {escapeJson(value ?? call.input)}
       </pre>
-      {isCut && value === null && (
-        <p class="meta">
-          This is the beginning of the input{isEdited ? "; of what was changed no more is kept." : "."}
-        </p>
-      )}
+      {isCut && value === null && <p class="meta">This is the beginning of the input.</p>}
     </>
   );
 };

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import type { CallEntry, TranscriptAsk } from "../../client/transcript.ts";
-import { AskCard } from "../asks/index.ts";
+import { AskCard, UnusedEdit } from "../asks/index.ts";
 import { describeClosed, isSaidByAnswer } from "../asks/closed.ts";
 import { readEdit } from "../asks/edits.ts";
 import { describeResult, isRemembered } from "../calls/outcomes.ts";
@@ -89,7 +89,6 @@ const ClosedWords = ({ call }: { readonly call: CallEntry }) => {
         </>
       )}
       {said !== "" && ` · ${said}`}
-      {readEdit(call.ask.id) !== null && " · your changes were not used"}
       {isQuestion && <span class="verb"> · {escapeInLine(call.ask.question?.text ?? "")}</span>}
     </>
   );
@@ -169,6 +168,14 @@ export const Call = memo<CallProps>(({ call, agent, level, newest, show }) => {
         <AskCard ask={call.ask} agent={agent} />
       </div>
     );
-  if (call.children.length > 0) return <Children call={call} agent={agent} level={level} show={show} />;
-  return <PlainCall call={call} newest={newest} />;
+  return (
+    <>
+      {call.children.length > 0 ? (
+        <Children call={call} agent={agent} level={level} show={show} />
+      ) : (
+        <PlainCall call={call} newest={newest} />
+      )}
+      {call.ask !== null && readEdit(call.ask.id) !== null && <UnusedEdit ask={call.ask} />}
+    </>
+  );
 });

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { NoteEntry } from "../../client/transcript.ts";
-import { AskCard } from "../asks/index.ts";
+import { AskCard, UnusedEdit } from "../asks/index.ts";
 import { describeClosed } from "../asks/closed.ts";
+import { readEdit } from "../asks/edits.ts";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
@@ -153,14 +154,17 @@ const OwnAsk = ({ entry, agent }: { readonly entry: NoteEntry; readonly agent: s
     );
   const { icon, good, who, said } = describeClosed(ask, keyName, null);
   return (
-    <p class="entry tool line closed-ask">
-      <Icon name={icon} class={good ? "good" : ""} />
-      <span class="line-words">
-        <strong>{who}</strong>
-        {said === "" ? "" : ` · ${said}`}
-      </span>
-      <span class="line-time">{formatTime(ask.closed_at ?? entry.at, Date.now())}</span>
-    </p>
+    <>
+      <p class="entry tool line closed-ask">
+        <Icon name={icon} class={good ? "good" : ""} />
+        <span class="line-words">
+          <strong>{who}</strong>
+          {said === "" ? "" : ` · ${said}`}
+        </span>
+        <span class="line-time">{formatTime(ask.closed_at ?? entry.at, Date.now())}</span>
+      </p>
+      {readEdit(ask.id) !== null && <UnusedEdit ask={ask} />}
+    </>
   );
 };
 

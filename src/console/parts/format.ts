@@ -93,6 +93,10 @@ export const formatTime = (at: number, now: number): string => {
   return new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" });
 };
 
+/** Formats a time of today to the second, others with their date, too. */
+export const formatMoment = (at: number, now: number): string =>
+  startOfDay(now) === startOfDay(at) ? new Date(at).toLocaleTimeString() : new Date(at).toLocaleString();
+
 /** Names the group of days that a time belongs to. */
 export const nameDays = (at: number, now: number): string => {
   const days = Math.round((startOfDay(now) - startOfDay(at)) / day);

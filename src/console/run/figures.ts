@@ -32,9 +32,13 @@ export const sentTokens = ({ metrics, model_calls: calls }: TurnFacts): number |
   return turn?.estimated_tokens ?? null;
 };
 
+/** Those of some turns that sent something: one that ended before its first model call had no context. */
+export const sentTurns = (turns: readonly PlacedTurn[]): readonly PlacedTurn[] =>
+  turns.filter(({ facts }) => sentTokens(facts) !== null);
+
 /** How full the context was in the newest turn, of a window of so many tokens; null if nobody knows. */
 export const contextShare = (transcript: Transcript, window: number | undefined): number | null => {
-  const last = turnsOf(transcript).at(-1);
+  const last = sentTurns(turnsOf(transcript)).at(-1);
   const sent = last === undefined ? null : sentTokens(last.facts);
   return sent === null || window === undefined ? null : sent / window;
 };

@@ -13,7 +13,7 @@ import { memo, useLoad, useStore } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useApp, useRunClock, useSession } from "../state/app.ts";
 import { RunChoice, shownThread, useShownRun } from "./choice.tsx";
-import { nothing, runsOf, sentTokens, turnSpent, turnsOf } from "./figures.ts";
+import { nothing, runsOf, sentTokens, sentTurns, turnSpent, turnsOf } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
 import { describeLimit, describeWarning, readLimits } from "./budget.ts";
 import type { BudgetLimit } from "./budget.ts";
@@ -129,7 +129,7 @@ const mostBars = 200;
 const ContextBars = ({ turns, window, threshold }: ContextBarsProps) => {
   const { go, route } = useApp();
   const row = useRef<HTMLOListElement>(null);
-  const shown = turns.slice(-mostBars);
+  const shown = sentTurns(turns).slice(-mostBars);
   const last = shown.at(-1);
   useLayoutEffect(
     () => row.current?.scrollTo({ left: row.current.scrollWidth }),

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Transcript } from "../../client/transcript.ts";
 import { Menu, Tabs, moveFocus } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
-import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
+import { formatAge, formatMoment, formatUsd, nameDays } from "../parts/format.ts";
 import { memo, useNow, useStore } from "../parts/hooks.ts";
 import { Icon, Mark } from "../parts/icons.tsx";
 import { lazy } from "../parts/lazy.tsx";
@@ -25,6 +25,8 @@ interface RowProps {
   readonly prefix: string;
   readonly current: boolean;
   readonly age: string;
+  /** When it began, where another one has the same title. */
+  readonly began: string;
 }
 
 const Sign = ({ words }: { readonly words: StatusWords }) => {
@@ -62,7 +64,7 @@ export const SessionMenu = ({
   );
 };
 
-const Row = memo<RowProps>(({ row, words, prefix, current, age }) => {
+const Row = memo<RowProps>(({ row, words, prefix, current, age, began }) => {
   const { go } = useApp();
   const [renaming, setRenaming] = useState(false);
   const agent = `${prefix === "" ? "" : `${prefix} `}${row.agent}`;
@@ -87,7 +89,10 @@ const Row = memo<RowProps>(({ row, words, prefix, current, age }) => {
           <span class="sign">
             <Sign words={words} />
           </span>
-          <span class="title cut">{titleOf(row)}</span>
+          <span class="title">
+            <span class="cut">{titleOf(row)}</span>
+            {began !== "" && <span class="meta">{began}</span>}
+          </span>
           <span class={`state cut ${words.tone}`}>
             {words.tone === "plain" ? `${words.text} · ${agent}` : words.text}
             {ref}
@@ -97,7 +102,7 @@ const Row = memo<RowProps>(({ row, words, prefix, current, age }) => {
           </span>
         </a>
       )}
-      <SessionMenu row={row} name={titleOf(row)} onRename={() => setRenaming(true)} />
+      <SessionMenu row={row} name={`${titleOf(row)} ${began}`.trim()} onRename={() => setRenaming(true)} />
     </li>
   );
 });
@@ -160,13 +165,17 @@ const pressInList = (event: KeyboardEvent): void => {
 type KnownRows = Pick<SessionList, "rows" | "asks">;
 
 /** Puts the session that is shown into the list as its transcript has it: the list is a few seconds late. */
-const withShown = (list: SessionList, { session, status, asks, usage, runs }: Transcript): KnownRows => {
+const withShown = (
+  list: SessionList,
+  { session, status, asks, usage, runs }: Transcript,
+  lostAt: number,
+): KnownRows => {
   if (session === null) return list;
   const { id } = session;
   const ended = runs.findLast(({ thread, ended_at: at }) => thread === "main" && at !== null);
   const known = list.rows.find((row) => row.id === id);
-  // Without a connection the list is as good as the transcript, but for a session that it was never told of.
-  if (status !== "live" && (status !== "offline" || known !== undefined)) return list;
+  // A list that was read since the connection was lost knows more, but for a session that it was never told of.
+  if (status === "closed" || (known !== undefined && list.at > lostAt)) return list;
   const end =
     ended === undefined ? (known?.last_end ?? null) : { state: ended.state, reason: ended.reason ?? "" };
   const row: SessionRow = { ...session, usage, last_end: end };
@@ -180,7 +189,8 @@ const withShown = (list: SessionList, { session, status, asks, usage, runs }: Tr
 const useRows = (): KnownRows => {
   const { sessions, session } = useApp();
   const list = useStore(sessions.list);
-  const open = useStore(session)?.open;
+  const control = useStore(session);
+  const open = control?.open;
   const source = { get: open?.getSnapshot ?? nothingOpen, subscribe: open?.subscribe ?? noSubscription };
   const transcript = useStore(source, slowly);
   const isSearched = useStore(sessions.query) !== "";
@@ -189,7 +199,8 @@ const useRows = (): KnownRows => {
     if (isAtRest) sessions.refresh();
   }, [isAtRest]);
   return useMemo(
-    () => (transcript === null || isSearched ? list : withShown(list, transcript)),
+    () =>
+      transcript === null || isSearched ? list : withShown(list, transcript, control?.lostAt() ?? Infinity),
     [list, transcript, isSearched],
   );
 };
@@ -223,6 +234,7 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
   const described = rows.map((row) => ({ row, words: describeStatus(row, asks.get(row.id)) }));
   const shown = described.filter(({ words }) => filter === "all" || words.filter === filter);
   if (state === "loading") return null;
+  const titles = Map.groupBy(rows, titleOf);
   const age = state === "failed" && <p class="empty meta">{describeOldList(at, now)}</p>;
   const more = hasMore && (
     <p class="empty meta">
@@ -257,6 +269,7 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
                 prefix={prefixes.get(row.agent) ?? ""}
                 current={row.id === current}
                 age={formatAge(row.updated_at, now)}
+                began={titles.get(titleOf(row))?.length === 1 ? "" : formatMoment(row.created_at, now)}
               />
             ))}
           </ul>
