@@ -87,3 +87,11 @@ test("EF-40 CF-25: a scope that hides or shows a tool that is not there is warne
     ),
   ]);
 });
+
+test("CF-12 TB-22: the name of an MCP server stays apart from those of its tools, also where these are cut", async () => {
+  const named = async (name: string) =>
+    (
+      await complaints(team({ top: `mcp_servers: [{ name: ${name}, url: 'https://a.example/mcp' }]` }))
+    ).filter((line) => line.includes("invalid_value")).length;
+  expect(await Promise.all(["a_b", "n".repeat(52), "a_", "n".repeat(53)].map(named))).toEqual([0, 0, 1, 1]);
+});

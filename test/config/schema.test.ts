@@ -356,14 +356,6 @@ test("CF-12: an MCP server has exactly one of url and command, and no built-in's
   ]);
 });
 
-test("CF-12 TB-22: the name of an MCP server stays apart from those of its tools, also where these are cut", async () => {
-  const named = async (name: string) =>
-    (
-      await complaints(team({ top: `mcp_servers: [{ name: ${name}, url: 'https://a.example/mcp' }]` }))
-    ).filter((line) => line.includes("invalid_value")).length;
-  expect(await Promise.all(["a_b", "n".repeat(52), "a_", "n".repeat(53)].map(named))).toEqual([0, 0, 1, 1]);
-});
-
 /** Every key that a file of the original may have, with values of our own. */
 const original = `
 providers:

@@ -84,10 +84,24 @@ const carryOut = (next: Exclude<NextQuestion, { readonly do: "call" }>): ToolOut
 
 type Asking = Extract<McpCallReport["end"], { readonly kind: "question" }>;
 
+/** Asks a person what a server wants to know, or lets the call wait if the server asks for time alone. */
+const answerAsking = (
+  server: string,
+  asking: Asking,
+  wait: ServerWait | null,
+  { memo, now }: ToolContext,
+): ToolOutput | Parked => {
+  const rounds = wait === null ? 0 : wait.rounds + 1;
+  const next = startQuestions(server, { ...asking, rounds });
+  if (next.do !== "call") return carryOut(next);
+  memo.set({ wait: { ...next.wait } });
+  return parkCallOn({ on: "time", until: now() + firstPauseMs * 2 ** rounds });
+};
+
 /** Returns the output of a call that its server ended, with what it reports about the server. */
 const outputOf = (
   { name }: McpServer,
-  { connection, listChanged }: McpCallReport,
+  { connection, listChanged }: Omit<McpCallReport, "end">,
   end: Exclude<McpCallReport["end"], Asking>,
   progress: CallProgress,
 ): ToolOutput | Parked => {
@@ -165,26 +179,17 @@ export const createServerTool = (
     if (pause !== null) return pause;
     const { connection = null, authorize = noTokens } = context.server ?? {};
     if (client === null) return unreachable(server.name, "this deployment contains no MCP client");
-    let endpoint: McpEndpoint;
-    try {
-      endpoint = await endpointOf(authorize);
-    } catch (error) {
-      return unreachable(server.name, errorMessageOf(error));
-    }
+    const endpoint = await endpointOf(authorize).catch(errorMessageOf);
+    if (typeof endpoint === "string") return unreachable(server.name, endpoint);
     const { wait } = progress;
     const answers = wait === null ? undefined : { responses: wait.answers, state: wait.state };
     const { redact } = endpoint;
     const { signal, keep, sees } = context;
     const shown = { signal, keep, sees, show: (text: string) => context.show(redact(text)) };
     const call = { client, endpoint, connection, tool, args, answers, context: shown };
-    const report = redact(await send(safety, call));
-    const { end } = report;
-    if (end.kind !== "question") return outputOf(server, report, end, progress);
-    const rounds = wait === null ? 0 : wait.rounds + 1;
-    const next = startQuestions(server.name, { ...end, rounds });
-    if (next.do !== "call") return carryOut(next);
-    context.memo.set({ wait: { ...next.wait } });
-    return parkCallOn({ on: "time", until: context.now() + firstPauseMs * 2 ** rounds });
+    const { end, ...found } = redact(await send(safety, call));
+    if (end.kind === "question") return answerAsking(server.name, end, wait, context);
+    return outputOf(server, found, end, progress);
   };
   const run = async (args: unknown, context: ToolContext): Promise<ToolOutput | Parked> => {
     const memo = context.memo.get();
