@@ -176,7 +176,8 @@ export const foundText = (value: unknown): string => {
   if (typeof value === "string") return value.length <= longestShown ? JSON.stringify(value) : "a text";
   if (typeof value === "number") return `the number ${value}`;
   if (Array.isArray(value)) return "a list";
-  return typeof value === "object" && value !== null ? "an object" : JSON.stringify(value);
+  if (typeof value === "boolean" || value === null) return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 };
 
 const sizedThings: Readonly<Record<string, string>> = {
