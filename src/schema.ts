@@ -176,7 +176,8 @@ export const foundText = (value: unknown): string => {
   if (typeof value === "string") return value.length <= longestShown ? JSON.stringify(value) : "a text";
   if (typeof value === "number") return `the number ${value}`;
   if (Array.isArray(value)) return "a list";
-  return typeof value === "object" && value !== null ? "an object" : JSON.stringify(value);
+  if (typeof value === "boolean" || value === null) return String(value);
+  return typeof value === "object" ? "an object" : `a ${typeof value}`;
 };
 
 const sizedThings: Readonly<Record<string, string>> = {
@@ -217,9 +218,16 @@ const expectedBy = (issue: ZodIssue): readonly string[] => {
 interface UnionIssue {
   readonly errors: ZodIssue[][];
   readonly input?: unknown;
+  readonly path?: readonly PropertyKey[] | undefined;
   readonly discriminator?: string | undefined;
   readonly options?: readonly unknown[];
 }
+
+const describeWrong = ({ input, path }: Pick<UnionIssue, "input" | "path">, expected: string): string => {
+  if (input !== undefined) return `expected ${expected}, found ${foundText(input)}`;
+  const key = path?.at(-1);
+  return `${typeof key === "string" ? JSON.stringify(key) : "a value"} is required here`;
+};
 
 const describeUnion = (issue: UnionIssue): string => {
   if (issue.discriminator !== undefined && issue.options !== undefined)
@@ -229,13 +237,7 @@ const describeUnion = (issue: UnionIssue): string => {
   const expected = [...new Set(issue.errors.flat().flatMap(expectedBy))];
   return expected.length === 0
     ? "the value fits several of the allowed forms"
-    : `expected ${expected.join(", or ")}; found ${foundText(issue.input)}`;
-};
-
-const describeWrong = ({ input, path }: z.core.$ZodRawIssue, expected: string): string => {
-  if (input !== undefined) return `expected ${expected}, found ${foundText(input)}`;
-  const key = path?.at(-1);
-  return `${typeof key === "string" ? JSON.stringify(key) : "a value"} is required here`;
+    : describeWrong(issue, expected.join(" or "));
 };
 
 const describeForm = (issue: z.core.$ZodRawIssue): string => {

@@ -41,18 +41,19 @@ test("AP-10: a field that takes several shapes is refused at the place that is w
       "send",
       { content: "x", prior_episode_summaries: 5 },
       "/prior_episode_summaries",
-      "expected a text, or a list; found the number 5",
+      "expected a text or a list, found the number 5",
     ],
     ["create", { input: { content: " " } }, "/input/content", "must not be blank"],
     ["create", { input: { text: "x" } }, "/input/content", shapes],
-    ["create", { input: 5 }, "/input", "expected a text, or an object; found the number 5"],
+    ["create", { input: 5 }, "/input", "expected a text or an object, found the number 5"],
+    ["rewind", {}, "/at", '"at" is required here'],
     ["patch", { budget: { max_duration: "30 minutes" } }, "/budget/max_duration", '"10m"'],
     ["patch", { budget: { max_duration: -1 } }, "/budget/max_duration", "the value must be at least 0"],
     [
       "patch",
       { budget: { max_duration: true } },
       "/budget/max_duration",
-      "expected a number, or write a duration",
+      "expected a number or write a duration",
     ],
   ];
   for (const [op, params, pointer, message] of cases) {

@@ -2,7 +2,7 @@ import type { RunningWrangler } from "./keep-running.ts";
 
 /** Speaks up when wrangler does not come up, which a person would otherwise wait for without end. */
 
-const slowMs = 30_000;
+const slowMs = 60_000;
 const longestMs = 180_000;
 
 /** Milliseconds after which a server that does not end by itself is killed. */
