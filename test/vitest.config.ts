@@ -41,7 +41,9 @@ const unitTests = (isDeep: boolean) => {
 };
 
 /** Tests of what an isolate learns once: which definitions its team and tenants have. Each file gets one of its own. */
-const withFreshIsolate = ["definitions", "migration"].map((name) => `test/durable-objects/${name}.test.ts`);
+const withFreshIsolate = ["away", "definitions", "migration"].map(
+  (name) => `test/durable-objects/${name}.test.ts`,
+);
 
 const testWorker = () =>
   cloudflareTest({

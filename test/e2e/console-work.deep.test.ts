@@ -48,8 +48,7 @@ const site = serveConsole("desk", "test", {
       edit: (text) =>
         text
           .replaceAll("https://library.example/mcp", library.url)
-          .replaceAll("https://harbour.example", `http://${place}`)
-          .replaceAll('"exec_kill"', '"ring_bell"'),
+          .replaceAll("https://harbour.example", `http://${place}`),
       vars: {
         LIMPET_ORIGIN: origin,
         LIMPET_ADMIN_KEY: "canary-admin-key-0123456789",
