@@ -123,7 +123,7 @@ const runScript = async ({ text }: Block, next: Block | undefined): Promise<void
 const checkTeam = ({ text, place }: Block): void => {
   const providers = text.includes("providers:")
     ? ""
-    : "providers: [{ name: p, kind: openai, model: gpt-6.1-sol }]\n";
+    : "providers: [{ name: p, kind: openai, model: gpt-6.1-terra }]\n";
   const agents = text.includes("agents:") ? "" : "agents: [{ name: helper }]\n";
   const { team, diagnostics } = compileTeam(new Map([["team.yaml", providers + agents + text]]), {
     name: "acme",

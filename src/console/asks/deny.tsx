@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface DenyProps {
   readonly agent: string;
@@ -10,7 +10,7 @@ interface DenyProps {
 /** Asks for a reason in place: it is what the agent is told. The card takes Esc, which leads back. */
 export const Deny = ({ agent, busy, onDeny, onBack }: DenyProps) => {
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useLayoutEffect(() => field.current?.focus(), []);
   const deny = (): void => onDeny(field.current?.value.trim() ?? "");
   return (
     <div>

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Json } from "../../chat/message.ts";
 import { CopyButton, Tabs } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
@@ -78,7 +78,8 @@ interface EditorProps {
 
 const Editor = ({ label, text, onText }: EditorProps) => {
   const area = useRef<HTMLTextAreaElement>(null);
-  useEffect(() => area.current?.focus(), []);
+  // The button that opened the editor is gone: a key must not reach the page meanwhile.
+  useLayoutEffect(() => area.current?.focus(), []);
   return (
     <textarea
       ref={area}
