@@ -100,6 +100,21 @@ test("AP-21: when the reader goes, the session's socket is closed", async () => 
   expect(await socket.closed).toBe(1000);
 });
 
+test("AP-23: a stream whose session's socket breaks as it is acknowledged ends, so that its reader comes again", async () => {
+  const { socket, answer } = await open("?after=0");
+  await socket.received(1);
+  socket.say({ type: "welcome" });
+  const { body } = await answer;
+  Object.assign(socket.response.webSocket ?? {}, {
+    send: () => {
+      throw new TypeError("the socket is closed");
+    },
+  });
+  for (let at = 1; at <= 100; at += 1) socket.say(event(at, "turn_start"));
+  await expect(new Response(body).text()).rejects.toThrow("the socket is closed");
+  expect(await socket.closed).toBe(1000);
+});
+
 test("AP-26: frames are acknowledged at the reader's pace, at least each hundred", async () => {
   const { socket, answer } = await open("?after=0");
   await socket.received(1);

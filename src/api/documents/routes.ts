@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { mintTokenSchema } from "../../engine/access/browser-tokens.ts";
+import { mintTokenBody } from "../../engine/access/browser-tokens.ts";
 import { createKeySchema, editKeySchema, listKeysSchema } from "../../engine/access/key-store.ts";
 import { listAsksSchema } from "../../engine/access/tenant/asks.ts";
 import { listAuditSchema } from "../../engine/access/tenant/audit.ts";
@@ -267,7 +267,7 @@ const entries: Readonly<Record<string, RouteEntry>> = {
     "mint_token",
     "Mints a browser token for the session.",
     { 201: tokenSchema },
-    takes(mintTokenSchema.omit({ session: true, made: true, admitted: true }).partial({ ttl: true }), true),
+    takes(mintTokenBody, true),
   ),
 };
 

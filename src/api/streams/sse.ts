@@ -133,7 +133,10 @@ export async function streamEvents(context: SessionRequestContext, query: Reques
     source.close();
   };
   writer.closed.then(stop, stop);
-  void copyFrames(source, first, writer).then(() => writer.close().catch(stop), stop);
+  void copyFrames(source, first, writer)
+    .then(() => writer.close())
+    .catch((error: unknown) => writer.abort(error))
+    .catch(stop);
   return new Response(readable, {
     headers: { "Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no" },
   });

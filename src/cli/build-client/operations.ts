@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { explainSchema } from "../../api/descriptions.ts";
-import { mintTokenSchema } from "../../engine/access/browser-tokens.ts";
+import { mintTokenBody } from "../../engine/access/browser-tokens.ts";
 import {
   createKeySchema,
   editKeySchema,
@@ -84,7 +84,7 @@ const teamOperations: readonly ClientOperation[] = (
     [
       "mint_token",
       "POST /v1/sessions/:session/tokens",
-      mintTokenSchema.omit({ session: true, made: true }).partial({ ttl: true }),
+      mintTokenBody,
       "Creates a token with which a browser opens only this session.",
     ],
     ["list_usage", "GET /v1/usage", listUsageSchema, "Sums up the tenant's usage."],

@@ -384,7 +384,6 @@ export interface OperationParams {
     /** Lifetime of the token in seconds. */
     readonly ttl?: number;
     readonly origin?: string;
-    readonly admitted?: boolean;
   };
   /** Sums up the tenant's usage. */
   readonly list_usage: {

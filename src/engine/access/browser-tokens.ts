@@ -21,13 +21,20 @@ const originSchema = z.string().refine((text) => {
   return url !== null && url.origin === text && /^https?:$/.test(url.protocol);
 }, "an origin consists of scheme, host and port only, like https://app.example.com");
 
-export const mintTokenSchema = z.strictObject({
+const lifetime = z.int().min(1).max(3600).describe("Lifetime of the token in seconds.");
+
+/** What a caller says of a new token; the deployment adds the rest. */
+export const mintTokenBody = z.strictObject({
+  scopes: z.array(scopeSchema).min(1).optional(),
+  ttl: lifetime.optional(),
+  origin: originSchema.optional(),
+});
+
+export const mintTokenSchema = mintTokenBody.extend({
   session: z.string(),
   /** When the session was created. */
   made: z.int(),
-  scopes: z.array(scopeSchema).min(1).optional(),
-  ttl: z.int().min(1).max(3600).describe("Lifetime of the token in seconds."),
-  origin: originSchema.optional(),
+  ttl: lifetime,
   /** Whether pages of the origin may call this deployment. */
   admitted: z.boolean().optional(),
 });
