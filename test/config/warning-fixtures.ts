@@ -101,7 +101,7 @@ export const warnings: readonly Fixture[] = [
     says: [
       "team.yaml:9:12 warning unpriced_model agents[0].model: the price of mystery is not known, so its calls count in tokens only\n  set models.mystery.price",
     ],
-    good: team({ agent: "    model: mystery" }),
+    good: team({ agent: "    model: mystery", top: "budgets: { run: { max_cost_usd: off } }" }),
   },
   {
     code: "unpriced_model",

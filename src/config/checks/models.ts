@@ -60,9 +60,10 @@ export const priceOfTarget = (draft: TeamDraft, { provider, model }: TargetShape
 
 /** Returns whether the author limits the team's cost; default limits count only tokens if a price is unknown. */
 export const limitsTeamCost = (draft: TeamDraft): boolean =>
-  ["run", "session", "tenant"].some(
-    (section) => nodeAt(draft.written, ["budgets", section, "max_cost_usd"]) !== undefined,
-  );
+  ["run", "session", "tenant"].some((section) => {
+    const limit = nodeAt(draft.written, ["budgets", section, "max_cost_usd"]);
+    return limit !== undefined && !(limit.kind === "scalar" && limit.value === "off");
+  });
 
 /** Asks whether a known model is meant; otherwise its price has to be set. */
 const meantText = (near: string | null): string =>
