@@ -262,10 +262,11 @@ test("RE-15: the credentials of an authorisation are taken out with and without 
 test("RE-15: ★ an address that carries a key in its path or fragment is a secret, and one that does not is none", async () => {
   const compiled = await teamOf(team());
   const hook = "https://hooks.example.com/services/T0001/XyZ123secretXyZ123";
-  for (const secret of [hook, "https://h.example.com/#XyZ123secret", "abc://verysecretvalue"])
+  const idHook = "https://hooks.example.com/550e8400-e29b-41d4-a716-446655440000";
+  for (const secret of [hook, "https://h.example.com/#XyZ123secret", "abc://verysecretvalue", idHook])
     expect(redactorOf(compiled, { HOOK: secret }).text(`see ${secret}`)).toBe("see [secret:HOOK]");
-  const open = "https://api.example.com/v1/chat";
-  expect(redactorOf(compiled, { PLACE: open }).text(`see ${open}`)).toBe(`see ${open}`);
+  for (const open of ["https://api.example.com/v1/chat", "https://mcp.example.com/workspaces-production/mcp"])
+    expect(redactorOf(compiled, { PLACE: open }).text(`see ${open}`)).toBe(`see ${open}`);
 });
 
 test("RE-15: a secret is known without the blanks around it, and by each line of a key", async () => {

@@ -18,18 +18,18 @@ const openFields: ReadonlySet<unknown> = new Set([
   "binding",
 ]);
 
-/** Length of a word of a path that is no secret: keys are longer, and words of paths seldom are. */
-const longestWord = 15;
+/** Part of a path that is no secret: a short one, or words of small letters. Keys are longer, and have digits or capitals. */
+const plainPart = /^(.{0,15}|[a-z]{1,15}([-_.][a-z]{1,15})+)$/;
 
 /**
- * Returns whether a value is an address without a secret: without a user, a query, a fragment, or a long part of
- * its path.
+ * Returns whether a value is an address without a secret: without a user, a query, a fragment, or a part of its
+ * path that may be a key.
  */
 const isAddress = (value: string): boolean => {
   const url = URL.parse(value);
   if (url === null || !/^(https?|wss?):$/.test(url.protocol)) return false;
   if (url.search + url.hash + url.username + url.password !== "") return false;
-  return url.pathname.split("/").every(({ length }) => length <= longestWord);
+  return url.pathname.split("/").every((part) => plainPart.test(part));
 };
 
 interface PlacedText {
