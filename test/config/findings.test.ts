@@ -356,6 +356,9 @@ test("CF-25: a value of the wrong type is told what to write", async () => {
   const hints = async (...given: Parameters<typeof team>): Promise<string> =>
     (await complaints(team(...given))).join("\n");
   expect(await hints({ agent: '    guards: { budget: { max_cost_usd: "5" } }' })).toContain("\n  write 5");
+  expect(await hints({ agent: "    guards: { budget: { max_cost_usd: $2 } }" })).toContain(
+    "\n  write digits, without words or a unit",
+  );
   expect(await hints({ agent: "    guards: { tool_loops: true }" })).toContain(
     "\n  remove the key: it is on unless it says false",
   );

@@ -216,7 +216,7 @@ const choiceHint = (
 ): string | undefined => {
   if (node.kind !== "scalar") return undefined;
   if (node.value === true && values.includes(false)) return "remove the key: it is on unless it says false";
-  const isNumber = typeof node.value === "string" && /^-?\d/.test(node.value);
+  const isNumber = typeof node.value === "string" && /\d/.test(node.value);
   if (isNumber && (expected.includes("number") || expected.includes("int"))) return typeHint("number", node);
   return values.some((value) => typeof value === "boolean") ? typeHint("boolean", node) : undefined;
 };
