@@ -65,6 +65,10 @@ export const limitsTeamCost = (draft: TeamDraft): boolean =>
     return limit !== undefined && !(limit.kind === "scalar" && limit.value === "off");
   });
 
+/** Returns where the model of a target is named: at the agent itself, or at the provider. */
+const modelPathOf = (agent: AgentShape, index: number, { provider, model }: TargetShape): Path =>
+  agent.model === model ? ["agents", index, "model"] : ["providers", provider.index, "model"];
+
 /** Asks whether a known model is meant; otherwise its price has to be set. */
 const meantText = (near: string | null): string =>
   near === null ? "" : `did you mean "${near}"? Otherwise `;
@@ -103,8 +107,7 @@ const checkPrices = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
     const near = findNearestPriced(provider.value.kind, model);
     const outcome = unpricedText(draft, agent) ?? (near === null ? null : countedText);
     if (outcome !== null) {
-      const own = agent.model === model;
-      const path = own ? ["agents", index, "model"] : ["providers", provider.index, "model"];
+      const path = modelPathOf(agent, index, { provider, model });
       const message = `the price of ${model} is not known, ${outcome}`;
       draft.report("unpriced_model", path, message, { hint: `${meantText(near)}set models.${model}.price` });
     }
@@ -125,7 +128,7 @@ const checkToolUse = (draft: TeamDraft, { index, value: agent }: ListEntry<Agent
     const entry = describeProviderModel(provider.value, model, modelOverrideOf(draft, model));
     const { reasoning_off, tools_with_reasoning } = entry.capabilities;
     if (entry.window === null || reasoning_off || tools_with_reasoning) continue;
-    const path = agent.model === model ? ["agents", index, "model"] : ["providers", provider.index, "model"];
+    const path = modelPathOf(agent, index, { provider, model });
     const message = `${model} refuses the tools of ${agent.name} over chat completions, since it always reasons`;
     const hint = `use another model, or set models.${model}.capabilities.tools_with_reasoning for a server that takes them`;
     draft.report("tools_refused", path, message, { hint });
