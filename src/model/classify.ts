@@ -44,6 +44,8 @@ const codesByType: Readonly<Record<string, ModelErrorCode>> = {
   resource_exhausted: "rate_limited",
   overloaded_error: "overloaded",
   unavailable: "overloaded",
+  server_is_overloaded: "overloaded",
+  slow_down: "overloaded",
   api_error: "server_error",
   server_error: "server_error",
   internal_server_error: "server_error",
@@ -67,6 +69,11 @@ const codesByType: Readonly<Record<string, ModelErrorCode>> = {
   model_max_prompt_tokens_exceeded: "context_overflow",
   invalid_request_error: "invalid_request",
   invalid_argument: "invalid_request",
+  invalid_prompt: "invalid_request",
+  bio_policy: "invalid_request",
+  cyber_policy: "invalid_request",
+  misalignment_policy_violation: "invalid_request",
+  image_content_policy_violation: "invalid_request",
 };
 
 const codesByStatus: Readonly<Record<number, ModelErrorCode>> = {

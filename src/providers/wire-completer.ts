@@ -59,7 +59,7 @@ const createHeaderCache = (): ((built: Headers, keys: CredentialMap) => Headers)
 };
 
 /** The address of requests, computed again when the provider's address changes. */
-const createAddressCache = ({ config, profile, secret, field }: WireOptions, path: string) => {
+const createAddressCache = ({ config, profile, protocol, secret, field }: WireOptions) => {
   const base = config.base_url ?? profile.baseUrl;
   let known = { base: "", url: "" };
   return (origin: AttemptOrigin): string => {
@@ -69,7 +69,7 @@ const createAddressCache = ({ config, profile, secret, field }: WireOptions, pat
     if (address === known.base) return known.url;
     if (!URL.canParse(address))
       throw modelError("invalid_request", origin, `${field}.base_url: not a valid URL`);
-    known = { base: address, url: endpointOf(address, profile.protocol, path) };
+    known = { base: address, url: endpointOf(address, protocol) };
     return known.url;
   };
 };
@@ -178,7 +178,7 @@ export const createWireCompleter = (options: WireOptions): Completer => {
   const { config, model, protocol } = options;
   const provider = config.name;
   const target = targetOf(options);
-  const address = createAddressCache(options, protocol.path);
+  const address = createAddressCache(options);
   const headers = createHeaderCache();
   return {
     provider,

@@ -24,7 +24,7 @@ providers:
     api_key: \${KEY}
     headers: { X-One: "\${HEADER}" }
     rate_limit: { max_retries: 0 }
-    model: ${kind === "openai" ? "gpt-6.1-sol" : "claude-sonnet-5-5"}
+    model: ${kind === "openai" ? "gpt-5.2" : "claude-sonnet-5-5"}
 agents:
   - { name: helper, effects: [] }
 ${top}
@@ -46,7 +46,7 @@ test.each(["anthropic", "openai"] as const)(
     const bench = await open(kind);
     await say(bench);
     const places = bench.frames.map((frame) => ({ ...frame, data: "" }));
-    const model = kind === "openai" ? "gpt-6.1-sol" : "claude-sonnet-5-5";
+    const model = kind === "openai" ? "gpt-5.2" : "claude-sonnet-5-5";
     expect(places[0]).toEqual({
       type: "llm_provider_raw",
       thread: "main",
