@@ -160,6 +160,7 @@ export async function* readReply(
         decoder,
         chunks === null ? [parser.end().filter(isWhole)] : parseEach(chunks),
       );
+      if (chunks === null && batch.error === undefined) decoder.end?.(batch.events);
       if (chunks !== null) deadlines.read(batch.events.some(isContent));
       // A batch shows that the reply began, which must be paid for even if none of it could be read.
       if (batch.events.length > 0 || isTooLong) yield batch.events;

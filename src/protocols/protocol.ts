@@ -58,6 +58,8 @@ export interface Decoder {
    * nothing follows.
    */
   readonly state: () => "open" | "finished" | "done";
+  /** Appends the events that wait for the end of the stream, once it has come. */
+  readonly end?: (events: ModelEvent[]) => void;
 }
 
 /** Errors that a decoder may find; both end the attempt. */

@@ -46,6 +46,31 @@ test.each([
   expect(failure).toMatchObject({ code, retryable: true, billed: true });
 });
 
+test.each([
+  ["with the reason on each chunk", "", "stop"],
+  ["cut at last", "", "length"],
+  ["without its usage and [DONE]", null, "stop"],
+] as const)("MO-15: NVIDIA's text after the first reason counts, %s", async (_, tail, last) => {
+  const [role = "", text = "", end = "", ...rest] = chatFrames(
+    { pieces: [{ text: "Hello there." }], finish: last },
+    "m",
+  );
+  const early = role.replace('"finish_reason":null', '"finish_reason":"stop"');
+  const raw = [early, text, end, ...(tail === null ? [] : rest)].join("");
+  expect((await ask("compatible", raw)).completion).toMatchObject({
+    parts: [{ type: "text", text: "Hello there." }],
+    finish: last,
+    usage: tail === null ? {} : { input: 25, output: 15 },
+  });
+});
+
+test("MO-15 MO-22: a call that begins after the reason of the end is no part of a whole reply", async () => {
+  const [role = "", ...rest] = chatFrames({ pieces: [{ call: "rm", args: { path: "/" } }] }, "m");
+  const early = role.replace('"finish_reason":null', '"finish_reason":"stop"');
+  const { failure } = await ask("compatible", [early, ...rest].join(""));
+  expect(failure).toMatchObject({ code: "protocol_error", retryable: true });
+});
+
 test("MO-19: an error that a stream names as its object is classified by it, and is no cut reply", async () => {
   const message = "The decoder prompt (length 9000) is longer than the maximum model length of 8192.";
   const error = { object: "error", type: "BadRequestError", code: 400, message };

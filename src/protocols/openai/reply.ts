@@ -65,6 +65,8 @@ interface OpenAiState {
   /** Item of reasoning to which the details belong. */
   reasoning: number | undefined;
   state: "open" | "finished" | "done";
+  /** The newest reason with which the reply ended; some servers send text after the first. */
+  reason: string;
 }
 
 const closeItem = (state: OpenAiState, events: ModelEvent[]): void => {
@@ -116,17 +118,24 @@ const takeDelta = (state: OpenAiState, delta: ChatDelta, events: ModelEvent[]): 
   addContent(state, delta.content, events);
   addText(state, "refusal", delta.refusal, events);
   if (!Array.isArray(delta.tool_calls) || delta.tool_calls.length === 0) return;
+  if (state.state !== "open") throw state.faults.broken("a call after the reason of the end");
   closeItem(state, events);
   for (const piece of delta.tool_calls as readonly (CallPiece | null)[])
     if (piece !== null) state.calls.take(piece, events);
 };
 
-/** Ends the reply by its `finish_reason`, before whose colon Google names the kind; an unknown one is a plain stop. */
-const finishReply = (state: OpenAiState, raw: string, events: ModelEvent[]): void => {
-  const [reason = ""] = raw.toLowerCase().split(":");
-  if (brokenOff.has(reason))
-    throw state.faults.inBand({ error: { message: "the reply ended with an error" } });
-  if (unreadableCall.has(reason)) throw state.faults.broken("the provider could not read the model's call");
+/** Notes that the reply has ended, by its `finish_reason`, before whose colon Google names the kind. */
+const noteReason = (state: OpenAiState, reason: string): void => {
+  const [kind = ""] = reason.toLowerCase().split(":");
+  if (brokenOff.has(kind)) throw state.faults.inBand({ error: { message: "the reply ended with an error" } });
+  if (unreadableCall.has(kind)) throw state.faults.broken("the provider could not read the model's call");
+  state.state = "finished";
+  state.reason = reason;
+};
+
+/** Ends a reply of which nothing more is awaited; an unknown reason is a plain stop. */
+const endReply = (state: OpenAiState, events: ModelEvent[]): void => {
+  if (state.state !== "finished") return;
   for (const { type, text } of state.think?.end() ?? []) addText(state, type, text, events);
   closeItem(state, events);
   const details = state.details.all();
@@ -135,8 +144,9 @@ const finishReply = (state: OpenAiState, raw: string, events: ModelEvent[]): voi
     events.push({ type: "opaque", item, data: { details } });
   }
   state.calls.end(events);
-  state.state = "finished";
-  events.push({ type: "finish", reason: finishByReason.get(reason) ?? "stop", raw });
+  state.state = "done";
+  const [kind = ""] = state.reason.toLowerCase().split(":");
+  events.push({ type: "finish", reason: finishByReason.get(kind) ?? "stop", raw: state.reason });
 };
 
 /** Starts the reply; Azure begins with a chunk about the prompt, which holds no choice and names no model yet. */
@@ -166,15 +176,15 @@ const checkError = (faults: Faults, event: string, parsed: JsonObject): void => 
 const takeUsage = (state: OpenAiState, usage: Json, events: ModelEvent[]): void => {
   if (typeof usage !== "object" || usage === null) return;
   events.push({ type: "usage", raw: usage });
-  if (state.state === "finished") state.state = "done";
+  endReply(state, events);
 };
 
 const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]): void => {
   startReply(state, chunk, events);
   const choice = (chunk["choices"] as readonly ChatChoice[] | null | undefined)?.[0];
   if (choice?.delta) takeDelta(state, choice.delta, events);
-  if (typeof choice?.finish_reason === "string" && choice.finish_reason !== "" && state.state === "open")
-    finishReply(state, choice.finish_reason, events);
+  if (typeof choice?.finish_reason === "string" && choice.finish_reason !== "")
+    noteReason(state, choice.finish_reason);
   takeUsage(state, chunk["usage"] ?? choice?.usage ?? null, events);
 };
 
@@ -199,29 +209,27 @@ export const createOpenAiDecoder = (
     open: undefined,
     reasoning: undefined,
     state: "open",
+    reason: "",
   };
   /**
    * Reads a chunk. Once the reply has ended, only its usage is awaited: an unreadable chunk ends the wait, and
    * undoes nothing.
    */
-  const readChunk = (data: string): JsonObject | null => {
+  const readChunk = (data: string, events: ModelEvent[]): JsonObject | null => {
     try {
       return parseFrame(data, faults);
     } catch (error) {
       if (state.state === "open") throw error;
-      state.state = "done";
+      endReply(state, events);
       return null;
     }
   };
   const frame = ({ event, data }: SseFrame, events: ModelEvent[]): void => {
-    if (data.trim() === "[DONE]") {
-      if (state.state === "finished") state.state = "done";
-      return;
-    }
-    const chunk = readChunk(data);
+    if (data.trim() === "[DONE]") return endReply(state, events);
+    const chunk = state.state === "done" ? null : readChunk(data, events);
     if (chunk === null) return;
     checkError(faults, event, chunk);
     takeChunk(state, chunk, events);
   };
-  return { frame, state: () => state.state };
+  return { frame, state: () => state.state, end: (events) => endReply(state, events) };
 };

@@ -27,16 +27,16 @@ const lastChunk = JSON.stringify({ choices: [{ index: 0, delta: {}, finish_reaso
 
 /** Reads the older lines too, which say no reason: `[DONE]` is their end. */
 const createWorkersAiDecoder: Protocol["decoder"] = (...parts): Decoder => {
-  const { frame: readChunk, state } = createOpenAiDecoder(...parts);
+  const { frame: readChunk, ...rest } = createOpenAiDecoder(...parts);
   let isOlder = false;
   const frame: Decoder["frame"] = (sent: SseFrame, events) => {
-    if (isOlder && sent.data.trim() === "[DONE]" && state() === "open")
+    if (isOlder && sent.data.trim() === "[DONE]" && rest.state() === "open")
       readChunk({ ...sent, data: lastChunk }, events);
     const chunk = rephraseLine(parseJson(sent.data));
     isOlder ||= chunk !== null;
     readChunk(chunk === null ? sent : { ...sent, data: JSON.stringify(chunk) }, events);
   };
-  return { frame, state };
+  return { frame, ...rest };
 };
 
 /** Protocol of Workers AI: chat completions, and the lines that some of its models still answer with. */
