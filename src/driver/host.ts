@@ -27,7 +27,7 @@ export interface TenantDay {
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }
 
-export interface ServerLister {
+interface ServerLister {
   /** Asks a server for its tools; it never rejects. */
   list(
     name: string,

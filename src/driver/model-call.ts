@@ -45,7 +45,7 @@ interface ModelCallPlan {
 }
 
 /** How a sent call ended; `known` means that its provider, or the network to it, failed as expected. */
-export type ModelCallOutcome =
+type ModelCallOutcome =
   | { readonly ok: true; readonly reply: Completion }
   | { readonly ok: false; readonly failure: ModelFailure; readonly known: boolean };
 
