@@ -1,4 +1,4 @@
-import type { Delta, ProviderFrame } from "../../src/agent/state/delta.ts";
+import type { Delta, ProviderFrame } from "../../src/agent/state/events.ts";
 import type { LoggedEvent } from "../../src/session/event-lines.ts";
 import { eventHeadOf } from "../../src/session/event-lines.ts";
 import { matchesFilter, takeEvents } from "../../src/session/operations/event-filter.ts";

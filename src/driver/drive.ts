@@ -3,7 +3,7 @@ import { nextDeadline } from "../agent/loop/deadlines.ts";
 import { dueMigration } from "../agent/run/migrate.ts";
 import type { Call } from "../agent/state/call.ts";
 import type { PendingFileChange } from "../agent/state/files.ts";
-import { attemptId } from "../agent/state/model-call.ts";
+import { attemptId } from "../agent/state/phase.ts";
 import type { PreparedWork } from "../agent/state/phase.ts";
 import type { EndingCommand } from "../agent/state/records.ts";
 import { isTryDue } from "../agent/state/wait.ts";

@@ -2,8 +2,8 @@ import type { LeaseAnswer, LeaseRequest } from "../agent/budgets/lease.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import type { Embedder, SharedMemory, SharedNotes, SharedReflections } from "../agent/definition/memory.ts";
 import type { ServerAnswer } from "../agent/hooks/servers.ts";
-import type { Delta, ItemKind, ProviderFrame } from "../agent/state/delta.ts";
-import type { EntryReader } from "../agent/state/entries.ts";
+import type { Delta, ItemKind, ProviderFrame } from "../agent/state/events.ts";
+import type { EntryReader } from "../agent/state/records.ts";
 import type { Grant, Session } from "../agent/state/session.ts";
 import type { Draft, TeamRules } from "../agent/transaction/draft.ts";
 import type { Json } from "../chat/message.ts";
@@ -27,7 +27,7 @@ export interface TenantDay {
   lease(request: LeaseRequest): Promise<LeaseAnswer>;
 }
 
-interface ServerLister {
+export interface ServerLister {
   /** Asks a server for its tools; it never rejects. */
   list(
     name: string,

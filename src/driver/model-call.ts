@@ -4,9 +4,9 @@ import { applyLeaseAnswer, findLeaseRequest, sumOtherReservations } from "../age
 import { pauseStep } from "../agent/calls/model-call.ts";
 import type { ModelTarget } from "../agent/definition/agent.ts";
 import type { ReachedLimit } from "../agent/state/budget.ts";
-import type { ProviderFrame } from "../agent/state/delta.ts";
-import type { ModelCall } from "../agent/state/model-call.ts";
-import { modelCallOf } from "../agent/state/model-call.ts";
+import type { ProviderFrame } from "../agent/state/events.ts";
+import type { ModelCall } from "../agent/state/phase.ts";
+import { modelCallOf } from "../agent/state/phase.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { utf8Length } from "../chat/tokens.ts";
@@ -45,7 +45,7 @@ interface ModelCallPlan {
 }
 
 /** How a sent call ended; `known` means that its provider, or the network to it, failed as expected. */
-type ModelCallOutcome =
+export type ModelCallOutcome =
   | { readonly ok: true; readonly reply: Completion }
   | { readonly ok: false; readonly failure: ModelFailure; readonly known: boolean };
 

@@ -1,9 +1,9 @@
-import { allowedOutput, estimateCost } from "../agent/budgets/estimate-cost.ts";
+import { allowedOutput, estimateCost } from "../agent/budgets/bounds.ts";
 import { placeOf, validGrants } from "../agent/calls/grants.ts";
 import { buildTurnRequest, createContextSnapshot, originOf } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
-import type { ModelCall } from "../agent/state/model-call.ts";
-import { attemptId } from "../agent/state/model-call.ts";
+import type { ModelCall } from "../agent/state/phase.ts";
+import { attemptId } from "../agent/state/phase.ts";
 import type { ContextSnapshot } from "../agent/state/records.ts";
 import type { Run } from "../agent/state/run.ts";
 import type { Thread } from "../agent/state/thread.ts";
@@ -19,7 +19,7 @@ import type { ModelFailure } from "../model/error.ts";
 import type { Host } from "./host.ts";
 import { makeModelCall } from "./model-call.ts";
 import type { WorkContext } from "./work.ts";
-import type { Delta } from "../agent/state/delta.ts";
+import type { Delta } from "../agent/state/events.ts";
 import type { OpenedItem } from "../agent/turn/attempts.ts";
 import { preview } from "../chat/text.ts";
 

@@ -1,7 +1,7 @@
 import type { ModelTarget } from "../agent/definition/agent.ts";
 import { allTargets } from "../agent/definition/agent.ts";
-import type { Ticket } from "../agent/state/model-call.ts";
-import { awaitedTicketOf, modelCallOf } from "../agent/state/model-call.ts";
+import type { Ticket } from "../agent/state/phase.ts";
+import { awaitedTicketOf, modelCallOf } from "../agent/state/phase.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Thread } from "../agent/state/thread.ts";
 import type { GateSettlement, ReserveAnswer, ReserveRequest } from "../model/gate.ts";

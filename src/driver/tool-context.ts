@@ -18,7 +18,7 @@ import type { MemoryHit, StoreChange, Stores } from "../tools/stores.ts";
 import { storeChange } from "../tools/stores.ts";
 
 /** Measures the time of a tool call; waiting for a sandbox that is not ready yet does not count. */
-interface CallTime {
+export interface CallTime {
   /** Returns the deadline in milliseconds since the epoch. */
   readonly deadline: () => number;
   /** Waits for `ms`; rejects once the call ends. */

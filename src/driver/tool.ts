@@ -4,7 +4,7 @@ import { endCall, createCallResult, elapsedOf, findCall } from "../agent/calls/f
 import { pauseCall } from "../agent/calls/open-calls.ts";
 import { comparableText } from "../agent/context/history.ts";
 import type { BoundTool } from "../agent/definition/agent.ts";
-import { startChildren } from "../agent/delegation/calls.ts";
+import { startChildren } from "../agent/delegation/requests.ts";
 import { applyServerReport } from "../agent/hooks/servers.ts";
 import type { Call } from "../agent/state/call.ts";
 import { argsOf } from "../agent/state/call.ts";

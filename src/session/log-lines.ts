@@ -1,6 +1,6 @@
 import type { RunLogger } from "../agent/definition/agent.ts";
 import type { SessionEvent } from "../agent/state/events.ts";
-import { modelCallOf } from "../agent/state/model-call.ts";
+import { modelCallOf } from "../agent/state/phase.ts";
 import type { Session } from "../agent/state/session.ts";
 import { textOf } from "../chat/text.ts";
 import type { LogLevel } from "../tools/log-line.ts";

@@ -1,6 +1,6 @@
 import { headAfter } from "../agent/transaction/draft.ts";
 import type { Session } from "../agent/state/session.ts";
-import { keepAnswer } from "../agent/transaction/answers.ts";
+import { keepAnswer } from "../agent/transaction/entries.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { fieldsOf } from "../chat/json.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";

@@ -1,7 +1,7 @@
 import { toUsd } from "../agent/state/records.ts";
 import type { Session } from "../agent/state/session.ts";
-import { costOf, spendingSince } from "../agent/state/usage.ts";
-import type { Spending } from "../agent/state/usage.ts";
+import { costOf, spendingSince } from "../agent/state/budget.ts";
+import type { Spending } from "../agent/state/budget.ts";
 
 /** Returns a sum of spending in the form of the API. */
 export const spendingView = (spending: Spending) => ({

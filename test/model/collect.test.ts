@@ -5,7 +5,7 @@ import { createCallIds } from "../../src/model/call-ids.ts";
 import { collect } from "../../src/model/collect.ts";
 import type { ItemDelta, ModelEvent, ModelRequest } from "../../src/model/completer.ts";
 import { modelError } from "../../src/model/failure.ts";
-import { noUsage } from "../../src/agent/state/usage.ts";
+import { noUsage } from "../../src/agent/state/budget.ts";
 import { utf8Length } from "../../src/chat/tokens.ts";
 import {
   call,

@@ -1,6 +1,6 @@
 import { freshRun } from "../state/run.ts";
 import type { Agent, RunLimits } from "../definition/agent.ts";
-import type { LimitKind, ReachedLimit } from "../state/budget.ts";
+import type { LimitKind, ReachedLimit, Bound, BudgetScope, TeamBudgets } from "../state/budget.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
@@ -10,8 +10,8 @@ import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { requestTokens, toolTokens } from "../transaction/estimate.ts";
 import { nextAttempt } from "../transaction/targets.ts";
 import type { BudgetCheck } from "./bounds.ts";
-import { lineageOf } from "./bounds.ts";
-import { checkTurnBudget } from "./estimate-cost.ts";
+import { lineageOf, checkTurnBudget, applyRaises, sessionBounds } from "./bounds.ts";
+import { amountsOf, noSpending, budgetKinds } from "../state/budget.ts";
 
 /** This file checks the limits that forbid a thread to make its next model call. */
 
@@ -114,4 +114,59 @@ export const awaitBudget = (draft: Draft, threadId: string): void => {
   const { phase } = run;
   if (phase.at !== "waiting" || !isDue(phase.wait, draft.context.now)) return;
   run.phase = { ...phase, ticket: null, wait: { on: "budget", until: draft.context.now + recheckMs } };
+};
+
+/** The configured bounds of a run of the session's agent, and of the team. */
+export interface ConfiguredBounds {
+  readonly run: readonly Bound[];
+  readonly team: TeamBudgets;
+}
+
+/** Limit with what was spent of it. */
+export interface HoldingLimit extends Bound {
+  readonly scope: BudgetScope;
+  readonly spent: number;
+}
+
+/**
+ * Returns the limits of the tenant's day once it is used up: until then the session knows only its own share.
+ */
+const usedUpDay = ({ funds }: Session, bounds: readonly Bound[]): readonly HoldingLimit[] => {
+  const { out } = funds.tenant;
+  return bounds
+    .filter(({ kind }) => kind === out?.kind)
+    .map((bound) => ({ ...bound, scope: "tenant", spent: bound.limit }));
+};
+
+/**
+ * Returns, for each kind, the limit with the least left: of the run of `main`, of its next run, of the
+ * session, or of the day.
+ */
+export const findHoldingLimits = (
+  session: Session,
+  { run, team }: ConfiguredBounds,
+): readonly HoldingLimit[] => {
+  const main = session.threads["main"]?.run;
+  const spent = amountsOf(main?.spent ?? noSpending);
+  const spentInAll = amountsOf(session.spent);
+  const limits: readonly HoldingLimit[] = [
+    ...applyRaises(run, main?.budget.raised ?? {}).map((bound) => ({
+      ...bound,
+      scope: "run" as const,
+      spent: spent[bound.kind],
+    })),
+    ...sessionBounds({ state: session, context: { budgets: team } }).map((bound) => ({
+      ...bound,
+      scope: "session" as const,
+      spent: spentInAll[bound.kind],
+    })),
+    ...usedUpDay(session, team.tenant),
+  ];
+  const leftOf = ({ limit, spent }: HoldingLimit): number => limit - spent;
+  return budgetKinds.flatMap((kind) =>
+    limits
+      .filter((limit) => limit.kind === kind)
+      .toSorted((one, other) => leftOf(one) - leftOf(other))
+      .slice(0, 1),
+  );
 };

@@ -7,12 +7,12 @@ import { bookAttempt, bookLostTime, reportUnpricedModel } from "../budgets/spend
 import { createContextSnapshot } from "../context/request.ts";
 import type { ModelTarget } from "../definition/agent.ts";
 import type { BudgetReservation } from "../state/budget.ts";
-import type { ModelCall, Ticket } from "../state/model-call.ts";
-import { modelCallOf, ticketId } from "../state/model-call.ts";
+import type { ModelCall, Ticket } from "../state/phase.ts";
+import { modelCallOf, ticketId } from "../state/phase.ts";
 import type { LedgerRow } from "../state/records.ts";
 import { toUsd } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
-import { noUsage } from "../state/usage.ts";
+import { noUsage } from "../state/budget.ts";
 import type { AskWait, RetryWait } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";

@@ -6,7 +6,7 @@ import type { Child, ChildEnd, ChildItem, ChildRecord, ChildWork } from "../stat
 import type { EndReason, RunState } from "../state/events.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
-import { addUsage, noUsage } from "../state/usage.ts";
+import { addUsage, noUsage } from "../state/budget.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, keepForRecall } from "../transaction/draft.ts";
 

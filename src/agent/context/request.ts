@@ -1,14 +1,13 @@
 import type { Json } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { allowedOutput } from "../budgets/estimate-cost.ts";
+import { allowedOutput } from "../budgets/bounds.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
-import type { ModelCall } from "../state/model-call.ts";
+import type { ModelCall } from "../state/phase.ts";
 import type { ContextSnapshot } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
-import { requestTokens } from "../transaction/estimate.ts";
-import { declaresTools, planInstruction } from "../transaction/plan-request.ts";
+import { requestTokens, declaresTools, planInstruction } from "../transaction/estimate.ts";
 import type { ThinkingPhase } from "../transaction/targets.ts";
 
 /** Facts that a request of a turn is made of. */

@@ -14,11 +14,10 @@ import type { GraphNode, GraphRun, GraphTask } from "../stores/graphs.ts";
 import { startGraph, forgetGraph, findGraph, saveGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, keepForRecall, threadOf, callOf } from "../transaction/draft.ts";
-import { childId, stripIds } from "../transaction/ids.ts";
+import { childId, stripIds, startChild, findChildRecord } from "./start.ts";
 import type { GraphOutcome, ResolveAgent } from "./graph.ts";
 import { checkGraph, interpolateOutputs, formatGraphReport, scheduleGraph, isOpenState } from "./graph.ts";
 import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./plan.ts";
-import { startChild, findChildRecord } from "./start.ts";
 import { parkCallOnChildren } from "./wait.ts";
 
 /** Each task of a graph starts in the commit in which the last of its dependencies settles. */

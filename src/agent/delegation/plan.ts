@@ -3,7 +3,7 @@ import type { ToolErrorCode } from "../../tools/errors.ts";
 import { errorText } from "../../tools/errors.ts";
 import type { ChildTask } from "../../tools/session-request.ts";
 import { findNearestName } from "../../tools/suggest.ts";
-import { checkTurnBudget } from "../budgets/estimate-cost.ts";
+import { checkTurnBudget } from "../budgets/bounds.ts";
 import { describeLimit } from "../budgets/spend.ts";
 import type { Delegation } from "../definition/delegation.ts";
 import { depthLimitText, matchCapabilities } from "../definition/delegation.ts";

@@ -10,7 +10,7 @@ import { newThread } from "../state/thread.ts";
 import { assignTask } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
-import { labelOf } from "../transaction/ids.ts";
+import { hashName } from "../../sandbox/id.ts";
 
 /** Starts a called thread in one commit with its row, its first messages and its run. */
 
@@ -126,3 +126,25 @@ export const changeChild = (draft: Draft, threadId: string, change: Partial<Chil
 /** Reads the row of a called thread as this commit leaves it; null if there never was one. */
 export const findChildRecord = (draft: Draft, id: string): ChildRecord | null =>
   draft.children.findLast((record) => record.id === id) ?? draft.context.children.record(id);
+
+/** Makes the names of called threads. */
+
+/** Returns the id of a child; a start that is repeated gives the same one. */
+export const childId = (parent: string, run: string, call: string, index: string): string =>
+  `t_${hashName(parent, run, call, index).slice(0, 26)}`;
+
+const longestSlug = 12;
+
+const slugOf = (task: string): string => {
+  const word = task.match(/\p{L}{3,}/u)?.[0]?.toLowerCase() ?? "task";
+  return [...word].slice(0, longestSlug).join("");
+};
+
+/** Returns the label `<agent>-<slug>-<n>`, which is for people and never in a prompt. */
+const labelOf = (agent: string, task: string, n: number): string => `${agent}-${slugOf(task)}-${n}`;
+
+/**
+ * Removes ids of threads and `recall` texts, which differ each time, from a text that loop detectors compare.
+ */
+export const stripIds = (text: string): string =>
+  text.replace(/\bt_[a-z2-7]{26}\b/g, "t_").replace(/(\brecall\(\\*"b)\d+/g, "$1");

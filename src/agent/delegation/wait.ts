@@ -10,8 +10,7 @@ import type { Thread } from "../state/thread.ts";
 import { isChildOpen } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, callOf } from "../transaction/draft.ts";
-import { stripIds } from "../transaction/ids.ts";
-import { changeChild, findChildRecord } from "./start.ts";
+import { stripIds, changeChild, findChildRecord } from "./start.ts";
 import { childrenOf } from "../state/wait.ts";
 import { applyFileChanges, changesOf } from "../state/files.ts";
 

@@ -6,14 +6,22 @@ import { endOpenCalls } from "../calls/open-calls.ts";
 import { withdrawPlan } from "../hooks/plan.ts";
 import { skipQuestion } from "../hooks/preparing.ts";
 import { skipVerification } from "../hooks/verification.ts";
-import { appendEpisodes } from "../memory/episodes.ts";
 import { rememberInput } from "../memory/remember.ts";
-import type { Input } from "../state/input.ts";
-import { isAgentMessage } from "../state/input.ts";
-import { steeringInputsOf } from "../state/thread.ts";
+import type { Input } from "../state/thread.ts";
+import { isAgentMessage, steeringInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, appendMessage, emit, runOf, threadOf, nextMessageId } from "../transaction/draft.ts";
+import {
+  agentOf,
+  appendMessage,
+  emit,
+  runOf,
+  threadOf,
+  nextMessageId,
+  appendNote,
+} from "../transaction/draft.ts";
 import { beginAnswer } from "../context/answer.ts";
+import { parseJson } from "../../chat/json.ts";
+import { truncateText, isLonger } from "../../chat/truncate.ts";
 
 /** Accepts, applies, withdraws or returns inputs. */
 
@@ -224,4 +232,43 @@ export const findInboxLimit = (
   if (others.filter((input) => input.thread === thread).length >= inboxLimits.inputs) return "inputs";
   const waiting = others.reduce((sum, input) => sum + lengthOf(input.content), 0);
   return waiting + lengthOf(content) > inboxLimits.characters ? "characters" : null;
+};
+
+/** Earlier attempts at an input's work are summarized by its sender and by the failed run. */
+
+const mostEpisodes = 8;
+
+const longestEpisodes = 4_000;
+
+const episodesHeader = "Results of earlier attempts:";
+
+const formatEpisodes = (summaries: readonly string[]): string =>
+  [episodesHeader, ...summaries.map((summary, index) => `${index + 1}. ${summary}`)].join("\n");
+
+/** Returns the summaries of a text: a JSON array of texts, or any other text as one summary. */
+const parseEpisodes = (text: string): readonly unknown[] => {
+  const value = parseJson(text);
+  return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : [text];
+};
+
+/**
+ * Selects the summaries, including that of the thread's `own` failed run: not blank, the newest 8, as many as
+ * fit into 4 000 characters.
+ */
+export const selectEpisodes = (given: string | readonly string[], own = ""): readonly string[] => {
+  const listed = typeof given === "string" ? parseEpisodes(given) : given;
+  const all = listed.includes(own) ? listed : [...listed, own];
+  let kept = all
+    .map((each) => String(each).trim())
+    .filter((each) => each !== "")
+    .slice(-mostEpisodes);
+  while (kept.length > 1 && isLonger(formatEpisodes(kept), longestEpisodes)) kept = kept.slice(1);
+  const [only = ""] = kept;
+  const room = longestEpisodes - formatEpisodes([""]).length;
+  return kept.length === 1 ? [truncateText(only, room)] : kept;
+};
+
+/** Adds one numbered note with the summaries before the input; none without summaries. */
+const appendEpisodes = (draft: Draft, { thread, prior_episode_summaries: summaries = [] }: Input): void => {
+  if (summaries.length > 0) appendNote(draft, thread, formatEpisodes(summaries), "episodes");
 };

@@ -10,9 +10,16 @@ import { resumePreparing } from "../hooks/preparing.ts";
 import { deferToVerification, startVerification } from "../hooks/verification.ts";
 import { stopChild } from "../run/cancel.ts";
 import { finishRun, startNextRun } from "../run/runs.ts";
-import type { Slots } from "../run/slots.ts";
-import { createSlots, leaveSlotQueue, queueForSlot } from "../run/slots.ts";
-import { markRunResumed, markRunWaiting, missingAgentLimitMs, waitsForPeople } from "../run/wait.ts";
+import type { Slots } from "../run/wait.ts";
+import {
+  createSlots,
+  leaveSlotQueue,
+  queueForSlot,
+  markRunResumed,
+  markRunWaiting,
+  missingAgentLimitMs,
+  waitsForPeople,
+} from "../run/wait.ts";
 import type { Run } from "../state/run.ts";
 import { callsOfRun, runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
@@ -22,13 +29,10 @@ import { childrenOf } from "../state/wait.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, pruneTrees, runOf, threadOf } from "../transaction/draft.ts";
-import { expireAsk } from "../turn/ask-answers.ts";
-import { handleReachedLimit } from "../turn/reached-limits.ts";
-import { startCalls } from "../turn/calls.ts";
+import { expireAsk, handleReachedLimit } from "../turn/ask-answers.ts";
+import { startCalls, recoverRun } from "../turn/calls.ts";
 import { concludeRun } from "../turn/finish.ts";
-import { reflectOnErrors } from "../turn/notes.ts";
-import { recoverRun } from "../turn/recover.ts";
-import { appendResults, startThinking, closeTurn } from "../turn/turns.ts";
+import { reflectOnErrors, appendResults, startThinking, closeTurn } from "../turn/turns.ts";
 import type { ThreadFacts, Step } from "./next.ts";
 import { isDueToEnd, next } from "./next.ts";
 

@@ -1,5 +1,4 @@
 import { findBudgetHold } from "../budgets/limits.ts";
-import { sessionStatusOf } from "../run/runs.ts";
 import { missingAgentCheckMs, missingAgentLimitMs } from "../run/wait.ts";
 import type { Retry } from "../state/wait.ts";
 import { isTryDue } from "../state/wait.ts";
@@ -7,7 +6,7 @@ import type { Run } from "../state/run.ts";
 import { runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
-import { openChildren } from "../state/thread.ts";
+import { openChildren, sessionStatusOf } from "../state/thread.ts";
 
 /**
  * Returns when waits of a thread end. Other causes bring it on while its attempt or effect is held, or once

@@ -2,7 +2,7 @@ import type { Json } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import type { MemoryRow } from "../definition/memory.ts";
-import type { Input } from "../state/input.ts";
+import type { Input } from "../state/thread.ts";
 import type { Run } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";

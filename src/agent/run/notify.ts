@@ -2,7 +2,7 @@ import { escapeTags } from "../../chat/render.ts";
 import { childItemOf } from "../context/reports.ts";
 import { acceptInput, createInput } from "../inputs/inputs.ts";
 import type { ChildEnd, ChildRecord } from "../state/child.ts";
-import type { Input } from "../state/input.ts";
+import type { Input } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { startNextRun } from "./runs.ts";
 

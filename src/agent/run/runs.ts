@@ -2,7 +2,7 @@ import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import { cancelAsk } from "../asks/asks.ts";
-import { runBounds } from "../budgets/bounds.ts";
+import { runBounds, hasExceededCost } from "../budgets/bounds.ts";
 import { startClock, deadlineOf } from "../budgets/clock.ts";
 import { closeLease } from "../budgets/lease.ts";
 import { findExhaustedBudget } from "../budgets/limits.ts";
@@ -11,7 +11,7 @@ import { inheritCommands, stopCommands } from "../calls/background-commands.ts";
 import { passForeignContent } from "../calls/grants.ts";
 import { loseModelCall } from "../calls/model-call.ts";
 import { endOpenCalls } from "../calls/open-calls.ts";
-import { answerOf, isUnanswered } from "../context/answer.ts";
+import { answerOf, isUnanswered, finalText } from "../context/answer.ts";
 import { removeMessages } from "../context/edits.ts";
 import { completionOf } from "../context/reports.ts";
 import type { Agent } from "../definition/agent.ts";
@@ -29,26 +29,25 @@ import {
   isAgentResult,
 } from "../inputs/inputs.ts";
 import { rememberInput, rememberRun } from "../memory/remember.ts";
-import { toApiLimits } from "../state/budget.ts";
+import { toApiLimits, costOf } from "../state/budget.ts";
 import { constraintsBlobId } from "../state/child.ts";
-import type { Input } from "../state/input.ts";
+import type { Input, Thread } from "../state/thread.ts";
 import { newPlan } from "../state/plan.ts";
 import type { RunRecord } from "../state/records.ts";
-import type { Run, RunEnding, RunProblem } from "../state/run.ts";
+import type { Run, RunEnding, RunProblem, RunResult } from "../state/run.ts";
 import { mergeFiles } from "../state/files.ts";
 import { freshCounters, freshRun } from "../state/run.ts";
-import type { Session } from "../state/session.ts";
-import type { Thread } from "../state/thread.ts";
-import { hasRun, hasWork } from "../state/thread.ts";
+import { hasRun, hasWork, isAgentMessage } from "../state/thread.ts";
 import type { Draft, DraftRun } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
 import { turnFallbackChain } from "../transaction/targets.ts";
 import { appendResults, closeTurn } from "../turn/turns.ts";
-import { guardContextWindow } from "../turn/window-guard.ts";
 import { dropPreparing } from "./cancel.ts";
 import { mustMigrateFirst } from "./migrate.ts";
-import { runResultOf } from "./result.ts";
-import { isAgentMessage } from "../state/input.ts";
+import { summarizeRun } from "../calls/finish.ts";
+import type { EndReason } from "../state/events.ts";
+import { toUsd } from "../state/records.ts";
+import { utilizationOf } from "../transaction/estimate.ts";
 
 /** Starts and finishes runs. */
 
@@ -295,17 +294,6 @@ export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
   result: null,
 });
 
-/** Returns whether something waits that begins a run as soon as one may start. */
-const hasQueuedWork = ({ threads }: Session): boolean =>
-  Object.values(threads).some(({ inbox, compact }) => inbox.length > 0 || compact != null);
-
-/** Derives the status, which is never stored: a waiting session is not idle. */
-export const sessionStatusOf = (session: Session): "idle" | "running" | "waiting" => {
-  const runs = Object.values(session.threads).flatMap(({ run }) => (run === null ? [] : [run]));
-  if (runs.length === 0) return hasQueuedWork(session) ? "running" : "idle";
-  return runs.every((run) => run.waitingShown) ? "waiting" : "running";
-};
-
 /**
  * Ends the runs of a session whose drives all died before they stored anything, instead of trying for ever.
  */
@@ -319,4 +307,61 @@ export const poisonRuns = (draft: Draft, drives: number): void => {
 const recordRunTask = (draft: Draft, threadId: string): void => {
   const task = threadOf(draft, threadId).chat.at(-1)?.id;
   if (task !== undefined) runOf(draft, threadId).task = task;
+};
+
+/** Returns `run_end.result`, which has every field on every path, errors included. */
+const runResultOf = (
+  draft: Draft,
+  thread: Thread,
+  run: Run,
+  end: { readonly reason: EndReason; readonly error: string | null },
+): RunResult => ({
+  session_id: draft.state.id,
+  run_id: run.id,
+  provider: run.target.provider,
+  model: run.target.model,
+  reason: end.reason,
+  duration_ms: Math.max(0, draft.context.now - run.startedAt),
+  turns: run.turn,
+  max_turns_used: end.reason === "max_iterations" || run.stop?.exhausted === true,
+  loop_detected: end.reason === "tool_loop",
+  no_progress_detected: end.reason === "no_progress",
+  cost_exceeded: hasExceededCost(draft, thread.id),
+  truncated: run.counters.truncated,
+  breach_verify: (run.verification?.of === "breach" ? run.verification.outcome : null) ?? "not_run",
+  tool_calls: run.spent.toolCalls,
+  tool_counts: run.counters.toolCounts,
+  files_modified: run.counters.files.modified,
+  files_created: run.counters.files.created,
+  files_deleted: run.counters.files.deleted,
+  usage: run.spent.usage,
+  cost_usd: toUsd(costOf(run.spent)),
+  estimated: run.spent.estimated > 0,
+  context_utilization: utilizationOf(thread, run.target.window),
+  tool_cache_hits: run.counters.cacheHits,
+  tool_cache_misses: run.counters.cacheMisses,
+  tool_timings: run.counters.timings,
+  compactions_applied: run.counters.compactions,
+  longest_turn_ms: run.counters.longestTurnMs,
+  episode_summary: summarizeRun(draft, run),
+  error: end.error,
+  text: finalText(thread, run),
+});
+
+/**
+ * Checks the model's window at the start of a run: a window below `minimum` ends the run before any call, one
+ * below `warning` is reported once in a session.
+ */
+const guardContextWindow = (draft: Draft, threadId: string): void => {
+  const [target] = agentOf(draft, threadId).targets;
+  if (target === undefined || target.fit === "fits") return;
+  const { provider, model, window } = target;
+  if (target.fit === "too_small") {
+    const error = `the context window of ${provider}/${model} has ${window} tokens, fewer than guards.context_window.minimum; use a larger model`;
+    runOf(draft, threadId).stop = { reason: "context_window_too_small", error };
+    return;
+  }
+  if (draft.state.said.includes("small_window")) return;
+  emit(draft, threadId, "context_window_warning", { kind: "small_window", window });
+  draft.state.said = [...draft.state.said, "small_window"];
 };

@@ -1,7 +1,7 @@
 import type { Json, Message } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
-import type { BudgetScope, LimitKind, RunBudget } from "./budget.ts";
-import { noRunBudget } from "./budget.ts";
+import type { BudgetScope, LimitKind, RunBudget, Spending } from "./budget.ts";
+import { noRunBudget, noSpending } from "./budget.ts";
 import type { Call } from "./call.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { type ChangedFiles, noFiles } from "./files.ts";
@@ -11,8 +11,6 @@ import { isPlanning } from "./plan.ts";
 import type { ReplyMetrics } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
-import type { Spending } from "./usage.ts";
-import { noSpending } from "./usage.ts";
 import type { Verification } from "./verification.ts";
 import type { Wait } from "./wait.ts";
 

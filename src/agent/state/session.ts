@@ -4,14 +4,13 @@ import type { BrowserPage } from "../../tools/egress/browser-page.ts";
 import type { Safety } from "../../tools/define-tool.ts";
 import type { Ask } from "./ask.ts";
 import type { Tasks } from "./board.ts";
-import type { Funds, SessionBudget } from "./budget.ts";
+import type { Funds, SessionBudget, Spending } from "./budget.ts";
 import type { InitialFile, LostFile, PendingFileChange } from "./files.ts";
 import type { Notice } from "./run.ts";
 import type { BackgroundCommands, Outbox } from "./records.ts";
 import { noBackgroundCommands } from "./records.ts";
 import type { Thread } from "./thread.ts";
-import type { Spending } from "./usage.ts";
-import { noSpending } from "./usage.ts";
+import { noSpending } from "./budget.ts";
 
 /** Tool whose calls the session's client answers. */
 export interface ClientTool {

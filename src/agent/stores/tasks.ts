@@ -10,7 +10,7 @@ import { pauseCall } from "../calls/open-calls.ts";
 import { rememberText } from "../memory/remember.ts";
 import type { BoardFacts, TaskChange, Tasks } from "../state/board.ts";
 import { findTask, taskView } from "../state/board.ts";
-import type { EntryHead, EntryStore } from "../state/entries.ts";
+import type { EntryHead, EntryStore } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, callOf, draftCallsOf, emit, headAfter } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";

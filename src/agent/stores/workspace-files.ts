@@ -1,7 +1,7 @@
 import type { FileChange, ChangeOutcome } from "../../sandbox/contract.ts";
 import type { LostFile, PendingFileChange } from "../state/files.ts";
 import { mostSandboxTries, postpone } from "../state/wait.ts";
-import { keepAnswer } from "../transaction/answers.ts";
+import { keepAnswer } from "../transaction/entries.ts";
 import type { Draft, StoredAnswer } from "../transaction/draft.ts";
 import { emit, headAfter } from "../transaction/draft.ts";
 

@@ -1,12 +1,36 @@
-import { estimateRequest } from "../../chat/tokens.ts";
+import { estimateRequest, estimateText } from "../../chat/tokens.ts";
 import type { Agent } from "../definition/agent.ts";
 import { isPlanning } from "../state/plan.ts";
 import type { Run } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
-import { contextTokens } from "../state/usage.ts";
-import { declaresTools, planInstruction } from "./plan-request.ts";
+import { contextTokens } from "../state/budget.ts";
+import { renderMessage } from "../../chat/render.ts";
+import type { Message } from "../../chat/message.ts";
+import { callsOf } from "../../chat/view.ts";
 
-/** Estimates the tokens of a request. */
+/** A request for a plan differs from that of a turn by this text at its end, and by its tools. */
+
+const text =
+  "Before anything is done, make a plan: which files you need, what you will change in each, and in which order. Write the plan and nothing else. You cannot call tools now; you will carry the plan out afterwards.";
+
+export const planInstruction: Message = renderMessage({
+  id: "msg_plan_instruction",
+  pos: -1,
+  role: "user",
+  origin: "system",
+  sender: "plan",
+  marks: ["note"],
+  parts: [{ type: "text", text }],
+  at: 0,
+  tokens: estimateText(text),
+});
+
+/**
+ * Returns whether a request for a plan declares tools: providers take calls in a history only with their
+ * tools.
+ */
+export const declaresTools = (chat: readonly Message[]): boolean =>
+  chat.some((message) => callsOf(message).length > 0);
 
 /** Estimates the tokens of an agent's tools with these names. */
 export const toolTokens = ({ specs }: Agent, names: readonly string[]): number =>

@@ -3,15 +3,15 @@ import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
 import type { LeaseRefusal } from "../budgets/lease.ts";
-import { checkTurnBudget } from "../budgets/estimate-cost.ts";
+import { checkTurnBudget } from "../budgets/bounds.ts";
 import { bookFailedCall, pauseStep, startModelCall } from "../calls/model-call.ts";
-import type { ModelCall } from "../state/model-call.ts";
+import type { ModelCall } from "../state/phase.ts";
 import { modelOverrideFor } from "../context/request.ts";
 import { targetAt } from "../definition/agent.ts";
 import { changePlan } from "../hooks/plan.ts";
 import { mostOverflows, startOverflowCompaction } from "../hooks/preparing.ts";
 import type { EndReason } from "../state/events.ts";
-import { attemptId } from "../state/model-call.ts";
+import { attemptId } from "../state/phase.ts";
 import { isPlanning } from "../state/plan.ts";
 import type { LedgerRow } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
@@ -20,7 +20,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 import { requestSizes, requestTokens } from "../transaction/estimate.ts";
 import { findTarget, nextAttempt } from "../transaction/targets.ts";
-import { handleReachedLimit } from "./reached-limits.ts";
+import { handleReachedLimit } from "./ask-answers.ts";
 
 /** A turn asks its model in attempts: one without a reply is retried later, moved to the next target, or ends the run. */
 

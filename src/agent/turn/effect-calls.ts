@@ -14,10 +14,10 @@ import {
 import type { ModelTarget } from "../definition/agent.ts";
 import type { EffectCall } from "../definition/effect.ts";
 import { keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
-import type { ModelCall, Ticket } from "../state/model-call.ts";
+import type { ModelCall, Ticket } from "../state/phase.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf, headAfter } from "../transaction/draft.ts";
-import { handleReachedLimit } from "./reached-limits.ts";
+import { handleReachedLimit } from "./ask-answers.ts";
 
 /** An effect asks one model target; its phase keeps each reply by the digest `key` of what was asked. */
 

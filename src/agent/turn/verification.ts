@@ -1,4 +1,4 @@
-import { guardAnswer } from "../hooks/guardrails.ts";
+import { guardAnswer } from "../hooks/middleware.ts";
 import { startVerification, describeCheck, verificationWorkOf } from "../hooks/verification.ts";
 import type { Run } from "../state/run.ts";
 import type { AfterVerification, VerificationWork } from "../state/verification.ts";

@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { sessionBounds } from "../../agent/budgets/bounds.ts";
-import { findHoldingLimits } from "../../agent/budgets/holding.ts";
-import { findExhaustedBudget } from "../../agent/budgets/limits.ts";
+import { findHoldingLimits, findExhaustedBudget } from "../../agent/budgets/limits.ts";
 import type { Ask } from "../../agent/state/ask.ts";
 import type { BudgetKind, BudgetScope, SessionBudget } from "../../agent/state/budget.ts";
 import { fromApiAmount, limitNames, limitKindOf, toApiAmount } from "../../agent/state/budget.ts";

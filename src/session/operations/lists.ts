@@ -1,4 +1,4 @@
-import { spendingSince } from "../../agent/state/usage.ts";
+import { spendingSince, noUsage } from "../../agent/state/budget.ts";
 import * as z from "zod";
 import { runRecordOf } from "../../agent/run/runs.ts";
 import { awaitedAsks } from "../../agent/run/wait.ts";
@@ -6,7 +6,6 @@ import type { ChildRecord } from "../../agent/state/child.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
 import type { Session } from "../../agent/state/session.ts";
 import type { Thread } from "../../agent/state/thread.ts";
-import { noUsage } from "../../agent/state/usage.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import type { Usage } from "../../model/completer.ts";

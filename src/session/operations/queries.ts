@@ -1,6 +1,6 @@
+import { sessionStatusOf } from "../../agent/state/thread.ts";
 import { spendingView, totalsView } from "../usage.ts";
 import * as z from "zod";
-import { sessionStatusOf } from "../../agent/run/runs.ts";
 import { toUsd } from "../../agent/state/records.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Archive, CommandAnswer, ReadContext } from "../command.ts";

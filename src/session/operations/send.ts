@@ -12,16 +12,15 @@ import {
   withdrawInput,
   inboxLimits,
   createInput,
+  selectEpisodes,
 } from "../../agent/inputs/inputs.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
-import { selectEpisodes } from "../../agent/memory/episodes.ts";
 import { cancelRun, cancelSubtree } from "../../agent/run/cancel.ts";
 import { runRecordOf, startNextRun } from "../../agent/run/runs.ts";
 import { awaitedAsks, shownWaitReasons, waitsForPeople } from "../../agent/run/wait.ts";
 import type { OnBusy } from "../../agent/state/events.ts";
-import type { Input } from "../../agent/state/input.ts";
+import type { Input, Thread } from "../../agent/state/thread.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
-import type { Thread } from "../../agent/state/thread.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
 import { ownEntry } from "../../chat/json.ts";

@@ -3,13 +3,12 @@ import * as z from "zod";
 import { stopAnnouncement } from "../../agent/inputs/announce.ts";
 import { appendAgentResult, isAgentResult, returnInput } from "../../agent/inputs/inputs.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
-import { runRecordOf, sessionStatusOf } from "../../agent/run/runs.ts";
+import { runRecordOf } from "../../agent/run/runs.ts";
 import { shownWaitReasons } from "../../agent/run/wait.ts";
-import { noFunds } from "../../agent/state/budget.ts";
+import { noFunds, noSpending } from "../../agent/state/budget.ts";
 import type { Run } from "../../agent/state/run.ts";
 import type { Session } from "../../agent/state/session.ts";
-import { newThread, emptyChat } from "../../agent/state/thread.ts";
-import { noSpending } from "../../agent/state/usage.ts";
+import { newThread, emptyChat, sessionStatusOf } from "../../agent/state/thread.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import {
   agentOf,
