@@ -1,5 +1,4 @@
-import { isDeeper } from "./json.ts";
-import { deepestInput } from "./json-depth.ts";
+import { isDeeper, deepestInput } from "./json.ts";
 import type { Message, Part } from "./message.ts";
 
 /** This file mends what no provider accepts, whoever wrote it: lone surrogates and unfinished arguments. */

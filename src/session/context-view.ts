@@ -1,6 +1,6 @@
-import type { LedgerRow, ContextSnapshot } from "../agent/state/records.ts";
+import type { LedgerRow, ContextSnapshot, RemovedMessage } from "../agent/state/records.ts";
 import { toUsd } from "../agent/state/records.ts";
-import type { Cause, Json, Message } from "../chat/message.ts";
+import type { Json, Message } from "../chat/message.ts";
 import { shownTokens, sumShownTokens } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
@@ -12,15 +12,8 @@ import type { ModelRequest } from "../model/completer.ts";
 export interface PastChat {
   /** Messages in the order of the view, with the overlays they had then. */
   readonly shown: readonly Message[];
-  /** Messages that had left, each with the edit that removed it and its cause. */
+  /** Messages that had left. */
   readonly gone: readonly RemovedMessage[];
-}
-
-interface RemovedMessage {
-  readonly message: Message;
-  readonly edit: number;
-  /** Cause of the removal; null if none was recorded. */
-  readonly cause: Cause | null;
 }
 
 /** Model call from the ledger, or the one under way. */

@@ -13,7 +13,7 @@ import { needsSession, pathParametersOf } from "./define-operation.ts";
 import { findOperation } from "./operations.ts";
 import { accessProblem } from "./operations/session.ts";
 import { ProblemError, refuse, refuseIfProblem, refuseScope } from "./problems.ts";
-import type { Principal, SessionCall, SessionReply } from "./rpc.ts";
+import type { PerformedReply, Principal, SessionCall, SessionReply } from "./rpc.ts";
 
 /** Defines what an operation may use of its session, over HTTP and sockets alike. */
 
@@ -36,8 +36,6 @@ export interface OperationContext
   /** Removes everything except the key of the delete. */
   readonly remove: (key: string | null) => void;
 }
-
-type PerformedReply = Extract<SessionReply, { ok: true }>;
 
 const refuseUnknownSession = (): never => refuse("not_found", "no such session");
 

@@ -73,6 +73,9 @@ export type RpcReply<Status extends number, More = unknown> =
 /** Answer of an operation; `seq` is the session's head after it. */
 export type SessionReply = RpcReply<200 | 201 | 202 | 204, { readonly seq: number }>;
 
+/** Answer of an operation that was performed. */
+export type PerformedReply = Extract<SessionReply, { ok: true }>;
+
 /** Request to a session for what a fork of it begins with; `params` are those of the fork. */
 export type ForkSourceRequest = Pick<SessionCall, "principal" | "params">;
 

@@ -13,12 +13,12 @@ import type { LoginEnd, ServerAuthorization } from "../../src/engine/access/tena
 import { createLogList } from "./log-list.ts";
 import { createLogins } from "./logins.ts";
 import type { Bindings } from "../../src/engine/secrets/secrets.ts";
-import { awaitsLogin, settleLogins } from "../../src/session/settle-logins.ts";
+import { awaitsLogin, settleLogins } from "../../src/session/operations/answer.ts";
 import { perform } from "../../src/session/perform.ts";
 import type { OperationContext } from "../../src/session/perform.ts";
 import type { OperationName } from "../../src/session/operations.ts";
 import { readForkSource } from "../../src/session/operations/fork.ts";
-import type { ForkSource } from "../../src/session/fork-source.ts";
+import type { ForkSource } from "../../src/session/operations/fork.ts";
 import { ProblemError } from "../../src/session/problems.ts";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { ForkSourceReply, ForkSourceRequest, Scope, SessionReply } from "../../src/session/rpc.ts";

@@ -1,5 +1,5 @@
 import type { ContentPart, Json } from "../../chat/message.ts";
-import { titleOf } from "../../chat/title.ts";
+import { titleOf } from "../../chat/text.ts";
 import { deadlineOf } from "../budgets/clock.ts";
 import { resetGuards } from "../calls/after-guards.ts";
 import { endOpenCalls } from "../calls/open-calls.ts";
@@ -8,7 +8,7 @@ import { skipQuestion } from "../hooks/preparing.ts";
 import { skipVerification } from "../hooks/verification.ts";
 import { rememberInput } from "../memory/remember.ts";
 import type { Input } from "../state/thread.ts";
-import { isAgentMessage, steeringInputsOf } from "../state/thread.ts";
+import { isAgentMessage, steeringInputsOf, waitingInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import {
   agentOf,
@@ -226,9 +226,7 @@ export const findInboxLimit = (
   draft: Draft,
   { id, thread, content }: Pick<Input, "thread" | "content"> & { readonly id?: string },
 ): keyof typeof inboxLimits | null => {
-  const others = Object.values(draft.state.threads).flatMap(({ inbox }) =>
-    inbox.filter((input) => input.id !== id),
-  );
+  const others = waitingInputsOf(draft.state).filter((input) => input.id !== id);
   if (others.filter((input) => input.thread === thread).length >= inboxLimits.inputs) return "inputs";
   const waiting = others.reduce((sum, input) => sum + lengthOf(input.content), 0);
   return waiting + lengthOf(content) > inboxLimits.characters ? "characters" : null;

@@ -89,16 +89,20 @@ export interface PastMessage {
   readonly changed: boolean;
 }
 
+/** Message that had left the view by an edit. */
+export interface RemovedMessage {
+  readonly message: Message;
+  readonly edit: number;
+  /** Cause of the removal; null if none was recorded. */
+  readonly cause: Cause | null;
+}
+
 /** Chat of a thread at a turn boundary. */
 export interface PastView extends TurnBoundary {
   /** Messages in the order of the view. */
   readonly shown: readonly PastMessage[];
-  /** Messages that had left the view by an edit, each with its cause. */
-  readonly gone: readonly {
-    readonly message: Message;
-    readonly edit: number;
-    readonly cause: Cause | null;
-  }[];
+  /** Messages that had left the view. */
+  readonly gone: readonly RemovedMessage[];
 }
 
 /** The metrics of a completed model call. */

@@ -80,6 +80,10 @@ export const openChildren = ({ threads }: Session, threadId: string): readonly T
 export const hasRun = ({ threads }: Pick<Session, "threads">): boolean =>
   Object.values(threads).some(({ run }) => run !== null);
 
+/** Lists the inputs that wait in a session. */
+export const waitingInputsOf = ({ threads }: Pick<Session, "threads">): readonly Input[] =>
+  Object.values(threads).flatMap(({ inbox }) => inbox);
+
 /** Returns whether something waits that begins a run as soon as one may start. */
 const hasQueuedWork = ({ threads }: Session): boolean =>
   Object.values(threads).some(({ inbox, compact }) => inbox.length > 0 || compact != null);

@@ -20,6 +20,7 @@ import { runRecordOf, startNextRun } from "../../agent/run/runs.ts";
 import { awaitedAsks, shownWaitReasons, waitsForPeople } from "../../agent/run/wait.ts";
 import type { OnBusy } from "../../agent/state/events.ts";
 import type { Input, Thread } from "../../agent/state/thread.ts";
+import { waitingInputsOf } from "../../agent/state/thread.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
@@ -236,9 +237,7 @@ export const sendOperation = defineWrite({
 });
 
 const findWaitingInput = ({ draft }: WriteContext, id: string): Input | undefined =>
-  Object.values(draft.state.threads)
-    .flatMap(({ inbox }) => inbox)
-    .find((input) => input.id === id);
+  waitingInputsOf(draft.state).find((input) => input.id === id);
 
 const refuseAppliedInput = (): never =>
   refuse("input_already_applied", "the input was applied, withdrawn or returned already");
