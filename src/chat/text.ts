@@ -61,8 +61,6 @@ export const preview = (text: string, count = 120): string =>
 export const hasContent = (message: Pick<Message, "parts">): boolean =>
   message.parts.some((part) => part.type !== "reasoning" && (part.type !== "text" || /\S/.test(part.text)));
 
-/** This file makes a title of a message. */
-
 const mostCharacters = 60;
 
 /** Matches whitespace, control characters and invisible ones, but the joiner within emoji. */

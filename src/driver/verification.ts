@@ -66,7 +66,7 @@ const requestOf = ({ agent }: Check, { text, exec }: CheckCommand): ExecRequest 
 /** Codes with which a shell answers if it cannot run a command or does not find it. */
 const notRunnable: readonly number[] = [126, 127];
 
-const outcomeOf = ({ text, exitCode, reason }: CommandResult): CheckOutcome => {
+const checkOutcomeOf = ({ text, exitCode, reason }: CommandResult): CheckOutcome => {
   const isRun = reason === "timeout" || (reason === "exited" && !notRunnable.includes(exitCode));
   if (!isRun) return { is: "error", exitCode, output: text };
   return { is: reason === "exited" && exitCode === 0 ? "passed" : "failed", exitCode, output: text };
@@ -109,7 +109,7 @@ const runCheck = async (context: WorkContext, sandbox: Sandbox, check: Check): P
   const deadline = Date.now() + (request.timeoutMs ?? 0) + commandMargin;
   const known = found === "known";
   const end = await followCommand(sandbox, { request, known, deadline, signal, show: () => undefined });
-  return end === null ? lostOutcome : outcomeOf(end);
+  return end === null ? lostOutcome : checkOutcomeOf(end);
 };
 
 const createWait = ({ host, stop, signal }: WorkContext): CapacityWait => ({

@@ -72,7 +72,7 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
     {
       tool: name,
       outcome: result.status,
-      output: outputOf(result.content),
+      output: shownOutput(result.content),
       ...(settlement.details === undefined ? {} : { details: settlement.details }),
       duration_ms: durationMs,
       cached,
@@ -122,15 +122,15 @@ const reportWork = (draft: Draft, threadId: string, call: Call, settlement: Call
 const reportNotes = (draft: Draft, place: number, { content }: ToolResultPart): void => {
   const event = draft.events[place];
   if (event?.type === "tool_call_end")
-    draft.events[place] = { ...event, data: { ...event.data, output: outputOf(content) } };
+    draft.events[place] = { ...event, data: { ...event.data, output: shownOutput(content) } };
 };
 
 /** Ends a call with a result that took no time. */
 export const endCallAtOnce = (draft: Draft, threadId: string, result: ToolResultPart): void =>
   endCall(draft, threadId, result.call, { result, durationMs: 0, cached: false });
 
-/** Returns the output for the end of a call: a single text as it is, other content as parts. */
-export const outputOf = (content: CallCompletion["result"]["content"]): Json =>
+/** Returns the output as events show it: a single text as it is, other content as parts. */
+export const shownOutput = (content: CallCompletion["result"]["content"]): Json =>
   content.length === 1 && content[0]?.type === "text" ? content[0].text : (content as unknown as Json);
 
 const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {

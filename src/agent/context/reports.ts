@@ -236,12 +236,12 @@ export const childName = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): str
 const selfReportedFailure = "[the agent reports that it failed]";
 
 /** Returns the output of an agent that completed its task. */
-export const outputOf = ({ completion, result }: ChildEnd): string =>
+export const childOutput = ({ completion, result }: ChildEnd): string =>
   [...(completion?.status === "failed" ? [selfReportedFailure] : []), result ?? ""].join(" ");
 
 /** Returns the end of a single child as text: its result, or why there is none. */
 export const childAnswerText = (record: ChildRecord, end: ChildEnd): string => {
-  if (end.state === "completed") return outputOf(end) === "" ? "(no result)" : outputOf(end);
+  if (end.state === "completed") return childOutput(end) === "" ? "(no result)" : childOutput(end);
   const why = `${end.state}: ${childName(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;
   return end.completion === null || end.result === null ? why : `${why}\n\n${end.result}`;
 };

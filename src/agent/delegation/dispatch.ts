@@ -5,7 +5,7 @@ import { truncateText } from "../../chat/truncate.ts";
 import { hashName } from "../../sandbox/id.ts";
 import { errorText } from "../../tools/errors.ts";
 import { answerCall, endCall, refuseCall, createCallResult, elapsedOf, findCall } from "../calls/finish.ts";
-import { outputOf } from "../context/reports.ts";
+import { childOutput } from "../context/reports.ts";
 import { notifyThread } from "../run/notify.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
@@ -17,7 +17,7 @@ import { agentOf, appendMessage, emit, keepForRecall, threadOf, callOf } from ".
 import { childId, stripIds, startChild, findChildRecord } from "./start.ts";
 import type { GraphOutcome, ResolveAgent } from "./graph.ts";
 import { checkGraph, interpolateOutputs, formatGraphReport, scheduleGraph, isOpenState } from "./graph.ts";
-import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./plan.ts";
+import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./admission.ts";
 import { parkCallOnChildren } from "./wait.ts";
 
 /** Each task of a graph starts in the commit in which the last of its dependencies settles. */
@@ -123,7 +123,7 @@ const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null
   const { state, ms } = node;
   if (record?.end == null) return { state, ms, text: node.reason ?? "its record is lost" };
   const { agent, end } = record;
-  return { state, ms, agent, text: state === "success" ? outputOf(end) : (end.error ?? end.reason) };
+  return { state, ms, agent, text: state === "success" ? childOutput(end) : (end.error ?? end.reason) };
 };
 
 /** Starts a task with the outputs of others filled in; where the run may start no more threads, it fails. */

@@ -19,7 +19,7 @@ import { escapeTags } from "../../chat/render.ts";
 import { cleanText } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import type { Call } from "../state/call.ts";
-import { resolveCallableName } from "./plan.ts";
+import { resolveCallableName } from "./admission.ts";
 
 /**
  * Ends a called thread in the commit of its run's end: its row is written and its caller gets a result or

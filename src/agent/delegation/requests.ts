@@ -23,8 +23,8 @@ import type { ChildRecord, ChildItem } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
 import { isAskingCaller } from "../state/thread.ts";
 import { noSpending } from "../state/budget.ts";
-import type { PlannedChild } from "./plan.ts";
-import { planChildren, rootOf } from "./plan.ts";
+import type { PlannedChild } from "./admission.ts";
+import { planChildren, rootOf } from "./admission.ts";
 import { parkCallOnChildren, answerWait } from "./wait.ts";
 
 /** Does what calls ask of the session itself, in the commit that starts them. */

@@ -1,6 +1,7 @@
 import { textOf } from "../../chat/text.ts";
 import { catchThrown } from "../../tools/errors.ts";
 import type { MiddlewareRun, StartHook, StartResult } from "../definition/middleware.ts";
+import { hasPlanned } from "../state/plan.ts";
 import { findTaskMessage } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf, appendMessage, emit, retireMessages } from "../transaction/draft.ts";
@@ -37,8 +38,7 @@ const callStart = ({ start }: StartHook, run: MiddlewareRun): StartResult => {
 export const startMiddleware = (draft: Draft, threadId: string): boolean => {
   const { startHooks } = agentOf(draft, threadId);
   const run = runOf(draft, threadId);
-  if (startHooks.length === 0 || run.started) return true;
-  run.started = true;
+  if (startHooks.length === 0 || run.turn > 0 || hasPlanned(run)) return true;
   const facts = middlewareRunOf(draft, threadId);
   for (const hook of startHooks) {
     const { note = "", fail } = callStart(hook, facts);

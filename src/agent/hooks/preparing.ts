@@ -8,7 +8,7 @@ import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import { openAskOf } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { applyEffectResult } from "./effects.ts";
 
 /** Leaves a question of an effect unanswered: its default applies, and the effect goes on. */
@@ -72,6 +72,18 @@ export const startOverflowCompaction = (
 ): void => {
   runOf(draft, threadId).overflows = count;
   startPreparing(draft, threadId, { kind: "compaction", force: { why: "overflow", count } }, attempt);
+};
+
+/**
+ * Compacts the chat after a request that was too long, to ask again; false if that was tried often enough.
+ */
+export const compactOverflow = (draft: Draft, threadId: string, attempt: number): boolean => {
+  const { overflows, cancel } = runOf(draft, threadId);
+  const count = overflows + 1;
+  if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.compaction === null)
+    return false;
+  startOverflowCompaction(draft, threadId, count, attempt);
+  return true;
 };
 
 /** Runs the work again from the start after its wait; answers to what it asked before are stored. */

@@ -30,9 +30,10 @@ import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, pruneTrees, runOf, threadOf } from "../transaction/draft.ts";
 import { expireAsk, handleReachedLimit } from "../turn/ask-answers.ts";
+import { startAttempt } from "../turn/attempts.ts";
 import { startCalls, recoverRun } from "../turn/calls.ts";
 import { concludeRun } from "../turn/finish.ts";
-import { reflectOnErrors, appendResults, startThinking, closeTurn } from "../turn/turns.ts";
+import { reflectOnErrors, appendResults, startTurn, closeTurn } from "../turn/turns.ts";
 import type { ThreadFacts, Step } from "./next.ts";
 import { isDueToEnd, next } from "./next.ts";
 
@@ -123,17 +124,17 @@ const stopChildren = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** Begins another turn: an earlier report or hand-over no longer counts. */
-const beginTurn = (draft: Draft, threadId: string): void => {
+/** Makes the next attempt, or begins another turn, for which an earlier report or hand-over no longer counts. */
+const think = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  const { phase, endAfterChildren } = run;
+  if (run.phase.at !== "ready") return startAttempt(draft, threadId);
   const { child } = threadOf(draft, threadId);
-  if (endAfterChildren !== null) run.endAfterChildren = null;
-  if (phase.at === "ready" && child !== null && (child.completion !== null || child.handover !== null)) {
+  run.endAfterChildren = null;
+  if (child !== null && (child.completion !== null || child.handover !== null)) {
     changeChild(draft, threadId, { completion: null, handover: null });
     run.counters.withheld = false;
   }
-  startThinking(draft, threadId);
+  startTurn(draft, threadId);
 };
 
 type WaitStep = Extract<Step, { do: "rest" | "wait" | "queue" }>;
@@ -166,7 +167,7 @@ const takeStep = (draft: Draft, threadId: string, step: ActiveStep): void => {
     case "recover":
       return recoverRun(draft, threadId);
     case "think":
-      return beginTurn(draft, threadId);
+      return think(draft, threadId);
     case "prepare":
       return resumePreparing(draft, threadId);
     case "verify":

@@ -1,6 +1,7 @@
 import { findBudgetHold } from "../budgets/limits.ts";
 import { missingAgentCheckMs, missingAgentLimitMs } from "../run/wait.ts";
-import type { Retry } from "../state/wait.ts";
+import type { PendingFileChange } from "../state/files.ts";
+import type { EndingCommand, Outbox } from "../state/records.ts";
 import { isTryDue } from "../state/wait.ts";
 import type { Run } from "../state/run.ts";
 import { runDeadlineOf, waitsOf } from "../state/run.ts";
@@ -42,17 +43,24 @@ const deadlinesOf = (session: Session, thread: Thread, now: number): readonly nu
   return [...times, ...waitsDue(session, thread, now)];
 };
 
-const retriesOf = ({ outbox, commands, fileChanges }: Session): readonly Retry[] => [
-  ...(outbox === null ? [] : [outbox]),
-  ...commands.ending,
-  ...fileChanges,
+/** Work beside the runs that is tried until it succeeds or is given up. */
+type RetriedWork = { readonly name: string } & (
+  | { readonly kind: "deliver"; readonly retry: Outbox }
+  | { readonly kind: "end_command"; readonly retry: EndingCommand }
+  | { readonly kind: "settle_file"; readonly retry: PendingFileChange }
+);
+
+export const retriesOf = ({ outbox, commands, fileChanges }: Session): readonly RetriedWork[] => [
+  ...(outbox === null ? [] : [{ kind: "deliver", name: "outbox", retry: outbox } as const]),
+  ...commands.ending.map((retry) => ({ kind: "end_command", name: `end:${retry.exec}`, retry }) as const),
+  ...fileChanges.map((retry) => ({ kind: "settle_file", name: retry.id, retry }) as const),
 ];
 
 /** Returns the earliest time at which something is due by itself; null if nothing ever is. */
 export const nextDeadline = (session: Session, now: number): number | null => {
   const times = Object.values(session.threads).flatMap((thread) => deadlinesOf(session, thread, now));
   for (const ask of Object.values(session.asks)) times.push(ask.expires_at);
-  for (const retry of retriesOf(session)) if (!isTryDue(retry, now)) times.push(retry.until);
+  for (const { retry } of retriesOf(session)) if (!isTryDue(retry, now)) times.push(retry.until);
   return times.length === 0 ? null : Math.min(...times);
 };
 

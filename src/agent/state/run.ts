@@ -281,7 +281,6 @@ export const freshRun = {
   counters: freshCounters,
   outputSchema: null,
   hidden: {},
-  started: false,
   notes: [],
   overflows: 0,
   compacted: false,
@@ -344,8 +343,6 @@ export interface Run {
   readonly outputSchema: Json | null;
   /** Tools that effects took out of this turn: the kind of the effect by the name of the tool. */
   readonly hidden: Readonly<Record<string, string>>;
-  /** Whether the start hooks of its middleware were called. */
-  readonly started: boolean;
   /** Notes of effects that wait for the results of the open calls. */
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
   /** Number of times that the provider refused this turn's request as too long. */

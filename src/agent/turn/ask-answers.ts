@@ -94,7 +94,7 @@ const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): bool
 /**
  * Returns the outcome of a call that was denied; it stays unknown if the call ran before and may have acted.
  */
-export const outcomeOf = (
+export const denialOf = (
   { attempts, plan }: Call,
   status: ResultStatus,
   text: string,
@@ -110,7 +110,7 @@ const settleAskedCall = (draft: Draft, ask: Ask, status: ResultStatus, text: str
   if (call === null) return;
   const durationMs = Math.max(0, draft.context.now - ask.opened_at);
   endCall(draft, ask.thread, ask.call, {
-    result: createCallResult(draft, ask.thread, call, ...outcomeOf(call, status, text)),
+    result: createCallResult(draft, ask.thread, call, ...denialOf(call, status, text)),
     durationMs,
     cached: false,
   });

@@ -9,7 +9,7 @@ import type { ModelCall } from "../state/phase.ts";
 import { modelOverrideFor } from "../context/request.ts";
 import { targetAt } from "../definition/agent.ts";
 import { changePlan } from "../hooks/plan.ts";
-import { mostOverflows, startOverflowCompaction } from "../hooks/preparing.ts";
+import { compactOverflow } from "../hooks/preparing.ts";
 import type { EndReason } from "../state/events.ts";
 import { attemptId } from "../state/phase.ts";
 import { isPlanning } from "../state/plan.ts";
@@ -110,18 +110,6 @@ export const failAttempt = (
   if (after.kind === "fail") giveUpRun(draft, threadId, failure, after);
   else retryAttempt(draft, threadId, failure, attempt, after);
   return after.exhausted;
-};
-
-/**
- * Compacts the chat after a request that was too long, to ask again; false if that was tried often enough.
- */
-export const compactOverflow = (draft: Draft, threadId: string, attempt: number): boolean => {
-  const { overflows, cancel } = runOf(draft, threadId);
-  const count = overflows + 1;
-  if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.compaction === null)
-    return false;
-  startOverflowCompaction(draft, threadId, count, attempt);
-  return true;
 };
 
 /** Makes another attempt: later with the same model target, or at once with the next. */

@@ -14,7 +14,7 @@ import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf, callOf, assign, agentOf } from "../transaction/draft.ts";
-import { judgeAtTurn, parkCallOnAsk, outcomeOf, handleReachedLimit } from "./ask-answers.ts";
+import { judgeAtTurn, parkCallOnAsk, denialOf, handleReachedLimit } from "./ask-answers.ts";
 import { pauseAfter } from "../state/wait.ts";
 import { loseModelCall, pauseStep } from "../calls/model-call.ts";
 import { interruptRule } from "../state/call.ts";
@@ -44,7 +44,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
   if (plan.refusal !== undefined) {
     const { status, text } = plan.refusal;
     stopCommand(draft, call);
-    endCallAtOnce(draft, threadId, textResult(call.call, ...outcomeOf(call, status, text)));
+    endCallAtOnce(draft, threadId, textResult(call.call, ...denialOf(call, status, text)));
     return;
   }
   const reached = call.attempts === 0 ? findCallLimit(draft, threadId) : null;

@@ -17,7 +17,7 @@ import { openChildren, isSteeredByPerson, steeringInputsOf } from "../state/thre
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
 import { handleReachedLimit } from "./ask-answers.ts";
-import { compactOverflow } from "./attempts.ts";
+import { compactOverflow } from "../hooks/preparing.ts";
 import { judgeCalls } from "./judge-calls.ts";
 import { closeTurn, startRepair } from "./turns.ts";
 

@@ -47,13 +47,12 @@ const openTurn = (draft: Draft, threadId: string): void => {
   emit(draft, threadId, "turn_start", {});
 };
 
-/** Opens the turn, runs its effects, and stores the intent to ask the model, all in one commit. */
-export const startThinking = (draft: Draft, threadId: string): void => {
+/**
+ * Starts the next turn, or what comes before it: the briefing, a plan, a compaction. Its effects and the intent to ask
+ * the model share one commit.
+ */
+export const startTurn = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  if (run.phase.at !== "ready") {
-    startAttempt(draft, threadId);
-    return;
-  }
   if (startBriefing(draft, threadId)) return;
   if (run.inputs.length === 0) {
     startCompaction(draft, threadId);
