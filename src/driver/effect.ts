@@ -230,10 +230,7 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
   return ended;
 };
 
-/**
- * Runs the effect that the state says is at work, and stores its result unless that comes too late. A call that
- * the effect did not await is aborted.
- */
+/** Runs the effect that is at work and stores its result; a call that the effect did not await is aborted. */
 export const runPreparedEffect = async (context: WorkContext, threadId: string): Promise<void> => {
   const work = findEffectWork(context, threadId);
   if (work === null) return;

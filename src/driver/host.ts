@@ -84,9 +84,7 @@ export interface Host extends TeamRules {
   readonly migration: {
     /** Revision to which the team's sessions migrate before their next run; null: each keeps its own. */
     readonly follows: string | null;
-    /**
-     * Migrates the session at rest to the revision that is due, or lets it stay, and goes on with what waits.
-     */
+    /** Migrates the session at rest to the revision that is due, or lets it stay, and goes on with what waits. */
     run(): Promise<void>;
   };
   /** Removes known secrets from what tools return. */

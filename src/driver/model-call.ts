@@ -87,10 +87,7 @@ const mostRounds = 8;
 
 const leaseTimeoutMs = 10_000;
 
-/**
- * Returns whether a lease of the tenant's day covers the call; sends no request if one already does. If none
- * does, the call waits, or is no longer needed.
- */
+/** Returns whether a lease of the tenant's day covers the call, asked for if need be; otherwise the call waits. */
 const ensureLease = async (
   work: WorkContext,
   { thread, estimate, uncovered }: ModelCallPlan,
@@ -114,10 +111,7 @@ const ensureLease = async (
   return false;
 };
 
-/**
- * Returns whether the call holds its ticket now; if not, it waits for the ticket, failed, or is no longer
- * needed.
- */
+/** Returns whether the call holds its ticket now; if not, it waits for the ticket, failed, or is no longer needed. */
 const takeTicket = async (
   { host, tickets, signal }: WorkContext,
   { thread, target, fail }: ModelCallPlan,

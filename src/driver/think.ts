@@ -155,10 +155,7 @@ export const runModelAttempt = async (work: WorkContext, threadId: string): Prom
   });
 };
 
-/**
- * Reads the team's grants again before a call asks a person or uses a grant, because they also change
- * elsewhere.
- */
+/** Reads the team's grants again before a call asks a person or uses a grant, because they also change elsewhere. */
 const refreshGrants = async (
   host: Host,
   agent: Agent,

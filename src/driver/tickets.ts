@@ -129,10 +129,7 @@ const embedAtGate = async (
   }
 };
 
-/**
- * Wraps embedders so that each request takes its own ticket. `name` distinguishes this isolate's requests
- * from others'.
- */
+/** Wraps embedders so that each request takes its own ticket; `name` sets this isolate's requests apart. */
 export const gateEmbedders = (
   embedderOf: Host["embedder"],
   gate: Host["gate"],

@@ -123,10 +123,7 @@ const createCallJudge =
     return plan.refusal === undefined ? plan.verdict : "deny";
   };
 
-/**
- * Shows a tool's output while it is still coming. Known secrets are removed: a tail that may begin a secret
- * waits for the text after it.
- */
+/** Shows a tool's output as it comes, without known secrets: a tail that may begin one waits for what follows. */
 const createLiveOutput = (host: Host, start: ToolStart): ToolContext["show"] => {
   const { thread, call } = start;
   const redact = host.redactor.stream();

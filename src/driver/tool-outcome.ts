@@ -83,9 +83,7 @@ export const timeoutOutcome = ({ call: { name }, plan }: Call, ms: number): Tool
     : createOutcome(toolError("timeout", stopped).content, "error");
 };
 
-/**
- * Keeps the tool's own report of its end after a cancel: only the tool knows what it did before it stopped.
- */
+/** Keeps the tool's own report of its end after a cancel: only the tool knows what it did before it stopped. */
 export const asCancelled = (outcome: ToolOutcome): ToolOutcome => {
   if (outcome.kind === "parked") return cancelledOutcome;
   if (outcome.status === "ok") return outcome;

@@ -74,10 +74,7 @@ const checkOutcomeOf = ({ text, exitCode, reason }: CommandResult): CheckOutcome
 
 const lostOutcome: CheckOutcome = { is: "error", output: "the sandbox lost the command" };
 
-/**
- * Returns the command that the state holds, or finds it and stores that it is about to start; null if there
- * is none, or if the check is no longer wanted.
- */
+/** Returns the stored command, or finds and stores it; null if there is none, or the check is no longer wanted. */
 const prepareCommand = async (
   context: WorkContext,
   sandbox: Sandbox,

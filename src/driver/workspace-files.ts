@@ -72,10 +72,7 @@ const storeFound = (
   postponeFileChange(draft, id, !found.isUnavailable);
 };
 
-/**
- * Finds out the outcome of a person's change that was never reported; after that the change can no longer be
- * made.
- */
+/** Finds out the outcome of a person's change that was never reported; after that the change can no longer be made. */
 export const settleLostChange = async (
   { host, settle }: WorkContext,
   change: PendingFileChange,

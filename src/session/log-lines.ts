@@ -92,10 +92,7 @@ const attemptStartedAt = (before: Session, thread: string, now: number): number 
   return modelCallOf(run)?.startedAt ?? now;
 };
 
-/**
- * Returns the step that an event ends. A failed attempt is a warning; an error that is not retried is an
- * error.
- */
+/** Returns the step that an event ends. A failed attempt is a warning; an error that is not retried is an error. */
 const endedStepOf = (event: SessionEvent, before: Session, now: number): EndedStep | null => {
   const { type, data } = event;
   if (type === "llm_finish")

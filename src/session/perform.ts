@@ -28,10 +28,7 @@ export interface OperationContext
   readonly update: <T>(change: (draft: Draft) => T) => T;
   /** Removes known secrets from what a caller sends. */
   readonly redactor: Redactor;
-  /**
-   * Whether this call's key deleted an earlier session of this name, or made it; null means that this is
-   * unknown now.
-   */
+  /** Whether this call's key deleted an earlier session of this name, or made it; null: unknown now. */
   readonly deleted: boolean | null;
   /** Removes everything except the key of the delete. */
   readonly remove: (key: string | null) => void;
@@ -119,10 +116,7 @@ const requireScope = ({ scopes }: Operation, principal: Principal): void => {
   if (!scopes.some((scope) => principal.scopes.includes(scope))) refuseScope(...scopes);
 };
 
-/**
- * Returns the answer to a repeated delete, whose key was stored with the team; a deleted session is not made
- * again.
- */
+/** Returns the answer to a repeated delete, whose key was stored with the team; a deleted session is not made again. */
 const replayDelete = ({ deleted }: OperationContext, { op }: SessionCall): PerformedReply | null => {
   if (deleted === null)
     return refuse("overloaded", "this Idempotency-Key cannot be checked right now; send it again", {

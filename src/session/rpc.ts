@@ -41,10 +41,7 @@ export interface Principal extends TenantAddress {
   readonly origin?: string;
 }
 
-/**
- * Call of a session; `params` merges unchecked body, query and path values, which the handler's schema
- * validates.
- */
+/** Call of a session; `params` merges unchecked body, query and path values, which the handler's schema validates. */
 export interface SessionCall {
   readonly principal: Principal;
   readonly session: string;

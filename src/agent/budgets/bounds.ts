@@ -15,10 +15,7 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Usage } from "../../model/completer.ts";
 
-/**
- * Computes budgets and keeps no state: runs and the session store what was spent, and phases store what is
- * reserved for calls under way.
- */
+/** Computes budgets: runs and the session store what was spent, phases what is reserved for calls under way. */
 
 /** State by which the budgets of a session are judged. */
 export interface BudgetState {
@@ -112,10 +109,7 @@ export interface ReservedAmounts {
   readonly cost: number;
 }
 
-/**
- * Sums up the reservations of an account without one thread's; `leased` takes only those that a lease pays
- * for.
- */
+/** Sums up the reservations of an account without one thread's; `leased` takes only those that a lease pays for. */
 export const sumReservations = (
   state: Session,
   { scope, thread }: Pick<BudgetAccount, "scope" | "thread">,
@@ -159,9 +153,7 @@ const leastOutput = 256;
 /** Returns the fewest output tokens for which a call is worth making. */
 export const leastOutputOf = ({ output }: CostEstimate): number => Math.min(leastOutput, output);
 
-/**
- * Returns how many output tokens the cost left pays for; Infinity where the price does not depend on them.
- */
+/** Returns how many output tokens the cost left pays for; Infinity where the price does not depend on them. */
 const affordableOutput = ({ price, output }: CostEstimate, left: number): number => {
   const empty = price(0);
   if (empty === null) return Infinity;
@@ -172,10 +164,7 @@ const affordableOutput = ({ price, output }: CostEstimate, left: number): number
   return (price(most) ?? 0) > left ? most - 1 : most;
 };
 
-/**
- * Returns how many output tokens the rest of a kind allows. Time is not reserved: replies of calls under way
- * are kept.
- */
+/** Returns how many output tokens the rest of a kind allows; time is not reserved. */
 export const outputWithinLimit = (kind: BudgetKind, left: number, estimate: CostEstimate): number => {
   if (kind === "tokens") return left - estimate.input - estimate.thinking;
   if (kind === "cost") return affordableOutput(estimate, left);

@@ -4,14 +4,9 @@ import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf } from "../transaction/draft.ts";
 
-/**
- * The clock of a run counts the time in which agents work, and stops while only people can move the run on.
- */
+/** The clock of a run counts the time in which agents work, and stops while only people can move the run on. */
 
-/**
- * Returns the deadline, counted from `since`: the agent's timeout or, if the run announces and that is
- * earlier, the announcement's.
- */
+/** Returns the deadline, counted from `since`: the agent's timeout, or the announcement's if that is earlier. */
 export const deadlineOf = (
   { limits: { timeoutMs }, delegation: { announce } }: Agent,
   since: number,
@@ -41,10 +36,7 @@ const resumeClock = (draft: Draft, threadId: string): void => {
 const findClockedThreads = (session: Session): readonly string[] =>
   Object.values(session.threads).flatMap(({ id, run }) => (run?.clock == null ? [] : [id]));
 
-/**
- * Starts and stops the clocks of all runs. A clock stops while its run waits for a person, directly or
- * through an agent that it waits for.
- */
+/** Starts and stops the clocks of runs: each stops while its run, or an agent it awaits, waits for a person. */
 export const setClocks = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
   for (const id of findClockedThreads(draft.state)) {
     if (waitsForPeople(id)) pauseClock(draft, id);

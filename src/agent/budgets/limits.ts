@@ -91,10 +91,7 @@ export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBu
   return { scope: "session", kind: check.reached.kind, until: null };
 };
 
-/**
- * Returns the hold on a thread, which starts nothing during an ask for a higher limit, here or above, or
- * while a run above it ends.
- */
+/** Returns the hold on a thread during an ask for a higher limit, here or above, or while a run above it ends. */
 export const findBudgetHold = (
   session: Session,
   threadId: string,
@@ -128,9 +125,7 @@ export interface HoldingLimit extends Bound {
   readonly spent: number;
 }
 
-/**
- * Returns the limits of the tenant's day once it is used up: until then the session knows only its own share.
- */
+/** Returns the limits of the tenant's day once it is used up: until then the session knows only its own share. */
 const usedUpDay = ({ funds }: Session, bounds: readonly Bound[]): readonly HoldingLimit[] => {
   const { out } = funds.tenant;
   return bounds
@@ -138,10 +133,7 @@ const usedUpDay = ({ funds }: Session, bounds: readonly Bound[]): readonly Holdi
     .map((bound) => ({ ...bound, scope: "tenant", spent: bound.limit }));
 };
 
-/**
- * Returns, for each kind, the limit with the least left: of the run of `main`, of its next run, of the
- * session, or of the day.
- */
+/** Returns the limit of each kind with the least left: of `main`'s run or its next, of the session, or of the day. */
 export const findHoldingLimits = (
   session: Session,
   { run, team }: ConfiguredBounds,

@@ -42,10 +42,7 @@ export const bookSpending = (draft: Draft, threadId: string, spending: Partial<S
   for (const account of accountsOf(draft, threadId)) warnOfLimits(draft, account);
 };
 
-/**
- * Books a lost attempt with its model time, at most its model target's timeout; nothing if the target no
- * longer exists.
- */
+/** Books the model time of a lost attempt, at most its target's timeout; none if the target no longer exists. */
 export const bookLostTime = (
   draft: Draft,
   threadId: string,

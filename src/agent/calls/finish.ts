@@ -115,10 +115,7 @@ const reportWork = (draft: Draft, threadId: string, call: Call, settlement: Call
     emit(draft, threadId, "file_change", { ...change, tool, message: null }, { call: id });
 };
 
-/**
- * Adds the notes of guards, which judge the ended call, to the output at the call's end, as the model sees
- * it.
- */
+/** Adds the notes of guards, which judge the ended call, to the output at the call's end, as the model sees it. */
 const reportNotes = (draft: Draft, place: number, { content }: ToolResultPart): void => {
   const event = draft.events[place];
   if (event?.type === "tool_call_end")
@@ -224,10 +221,7 @@ const withEditNote = (parts: readonly ContentPart[], edited: string | null): rea
     : [{ type: "text", text: said }, ...parts];
 };
 
-/**
- * Cleans a result, marks an approver's change, and cuts the result to the tool's limit. A result from a
- * person or a client is kept in this form, too.
- */
+/** Cleans a result, also one of a person or client, marks an approver's change, and cuts it to the tool's limit. */
 export const createCallResult = (
   draft: Draft,
   threadId: string,

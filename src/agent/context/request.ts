@@ -32,9 +32,7 @@ interface RequestFacts {
 const toolsLeft = ({ specs }: Agent, hidden: Run["hidden"]): Agent["specs"] =>
   Object.keys(hidden).length === 0 ? specs : specs.filter(({ name }) => !Object.hasOwn(hidden, name));
 
-/**
- * Builds a turn's request as a pure function of stored facts and the definition, so it can be rebuilt later.
- */
+/** Builds a turn's request as a pure function of stored facts and the definition, so it can be rebuilt later. */
 export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
   const { agent, target, depth, light, hidden, schema, previous, messages, maxTokens, media, context } =
     facts;

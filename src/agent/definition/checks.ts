@@ -160,10 +160,7 @@ const isVerdict = (given: GuardVerdict | null | undefined): boolean => {
   }
 };
 
-/**
- * Returns whether the answer is a promise, and ignores what it brings: guards and middleware must answer at
- * once.
- */
+/** Returns whether the answer is a promise, and ignores what it brings: guards and middleware must answer at once. */
 const dropPromise = (given: unknown): boolean => {
   if (typeof given !== "object" || given === null || !("then" in given)) return false;
   void Promise.resolve(given).catch(() => {});

@@ -37,10 +37,7 @@ const createResolver = (draft: Draft, threadId: string): ResolveAgent => {
 
 const pendingNode: GraphNode = { state: "pending", child: null, startedAt: 0, ms: 0, reason: null };
 
-/**
- * Checks a graph as a whole and starts its first tasks; the call waits for all of them, or only learns that
- * it runs.
- */
+/** Checks a graph as a whole and starts its first tasks; the call waits for all, or only learns that it runs. */
 export const dispatchGraph = (draft: Draft, threadId: string, call: Call, args: unknown): void => {
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);
@@ -97,9 +94,7 @@ const addProgress = (draft: Draft, run: GraphRun, line: string): GraphRun => {
   return now - run.saidAt < progressPause ? { ...run, news } : reportProgress(draft, { ...run, news });
 };
 
-/**
- * Reports held-back progress; while a call is open or the model works, it is a status instead of a message.
- */
+/** Reports held-back progress; while a call is open or the model works, it is a status instead of a message. */
 const reportProgress = (draft: Draft, run: GraphRun): GraphRun => {
   const text = run.news.join("\n");
   if (text === "") return run;

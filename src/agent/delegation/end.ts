@@ -21,10 +21,7 @@ import { truncateText } from "../../chat/truncate.ts";
 import type { Call } from "../state/call.ts";
 import { resolveCallableName } from "./admission.ts";
 
-/**
- * Ends a called thread in the commit of its run's end: its row is written and its caller gets a result or
- * message.
- */
+/** Ends a called thread in the commit of its run's end: its row is written and its caller gets a result or message. */
 
 /** Returns whether a called thread has ended and nobody was notified yet. */
 export const hasUnreportedEnd = ({ child, run }: Thread): boolean =>
@@ -37,10 +34,7 @@ const findEndedRun = (draft: Draft, threadId: string): EndedRun | null => {
   return run === undefined || run.reason === null ? null : (run as EndedRun);
 };
 
-/**
- * Removes the thread from the live state with what it kept for further tasks; messages and rows stay
- * readable.
- */
+/** Removes the thread from the live state with what it kept for further tasks; messages and rows stay readable. */
 const removeThread = (draft: Draft, threadId: string): void => {
   const { threads } = draft.state;
   const gone = threads[threadId];
@@ -73,9 +67,7 @@ const endFactsOf = (draft: Draft, thread: Thread) => {
   return { child, parent, run, begun, caller: draft.state.threads[parent.thread] ?? null };
 };
 
-/**
- * Gives the caller's call its item; without such a call the caller gets a message, unless it already knows.
- */
+/** Gives the caller's call its item; without such a call the caller gets a message, unless it already knows. */
 const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedChild): void => {
   if (child.node !== null) return endGraphTask(draft, child.node, record);
   const waiting = findCall(caller.run, child.awaitedBy ?? "");
@@ -83,9 +75,7 @@ const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedC
   else if (child.stopped?.told !== true) notifyOfChildEnd(draft, caller.id, record);
 };
 
-/**
- * Reports the end of the thread's task to the board; a refusal is a warning. A peer takes the task with it.
- */
+/** Reports the end of the thread's task to the board; a refusal is a warning. A peer takes the task with it. */
 const notifyBoard = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   const { state = "failed" } = findEndedRun(draft, threadId) ?? {};
@@ -177,16 +167,11 @@ const handoverText = (
     "</handoff_context>",
   ].join("\n");
 
-/**
- * Returns the id of the peer that takes over, one for each run of a thread, which may be kept for more runs.
- */
+/** Returns the id of the peer that takes over, one for each run of a thread, which may be kept for more runs. */
 const peerId = ({ id, lastRun, parent }: Thread, { handoffs }: Child): string =>
   childId(parent?.thread ?? "", lastRun ?? id, parent?.call ?? "", String(handoffs + 1));
 
-/**
- * Starts the peer at the same depth, with the hand-over's context, the original context and the original
- * task.
- */
+/** Starts the peer at the same depth, with the hand-over's context, the original context and the original task. */
 const startPeer = (
   draft: Draft,
   thread: Thread,

@@ -70,10 +70,7 @@ export const expireQuestion = (draft: Draft, threadId: string): void => {
   closeQuestion(draft, threadId, noAnswerText("no answer came in time; decide yourself or finish"), false);
 };
 
-/**
- * Drops the questions of a called agent's children, since the agent has nothing more to do; true if there was
- * one.
- */
+/** Drops the questions of a called agent's children, since the agent has nothing more to do; true if there was one. */
 export const dropQuestions = (draft: Draft, parentId: string): boolean => {
   const asking = openChildren(draft.state, parentId).filter(isAskingCaller);
   const text = noAnswerText("your caller will not answer; decide yourself or finish");

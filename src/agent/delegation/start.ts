@@ -143,8 +143,6 @@ const slugOf = (task: string): string => {
 /** Returns the label `<agent>-<slug>-<n>`, which is for people and never in a prompt. */
 const labelOf = (agent: string, task: string, n: number): string => `${agent}-${slugOf(task)}-${n}`;
 
-/**
- * Removes ids of threads and `recall` texts, which differ each time, from a text that loop detectors compare.
- */
+/** Removes ids of threads and `recall` texts, which differ each time, from a text that loop detectors compare. */
 export const stripIds = (text: string): string =>
   text.replace(/\bt_[a-z2-7]{26}\b/g, "t_").replace(/(\brecall\(\\*"b)\d+/g, "$1");

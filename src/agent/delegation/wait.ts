@@ -124,10 +124,7 @@ export const countChildFiles = (draft: Draft, parentId: string, id: string): voi
   if (changed.length > 0) recordEdit(draft, parentId);
 };
 
-/**
- * Records the end of a child of an open call: with `cancel` a failure stops the others; the last end answers
- * the call.
- */
+/** Records the end of a child of a call: with `cancel` a failure stops the others; the last end answers the call. */
 export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ended: ChildRecord): void => {
   const children = childrenOf(findCall(runOf(draft, threadId), callId)?.wait ?? null);
   if (children === null) return;

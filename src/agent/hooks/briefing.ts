@@ -20,10 +20,7 @@ import { applyServerAnswers, declineLogin, reportLogin, serverLinkOf, wantedServ
  * stored intent like an effect's, so that a crash repeats it; what is missing or slow is left out.
  */
 
-/**
- * Returns whether memory is read: not for a light run, nor for one that only reports another's result and
- * already had it.
- */
+/** Returns whether memory is read: not for a light run, nor for one that only reports another's result. */
 const isMemoryWanted = (
   memory: MemoryRules | null,
   { light, announces = false }: Pick<Run, "light"> & Partial<Pick<Run, "announces">>,
@@ -41,10 +38,7 @@ const isLocalizeWanted = (
 const needsServers = (draft: Draft, threadId: string): boolean =>
   wantedServers(draft.state, threadId, (id) => agentOf(draft, id), draft.context.now).length > 0;
 
-/**
- * Returns the topics of a run: a session's first run reads the workspace, a called run gets lessons of
- * failures.
- */
+/** Returns the topics of a run: a session's first run reads the workspace, a called run gets lessons of failures. */
 export const briefingTopicsOf = (
   draft: Draft,
   thread: Thread,
@@ -163,10 +157,7 @@ const askForLogin = (draft: Draft, threadId: string, server: string, url: string
   reportLogin(draft, threadId, server);
 };
 
-/**
- * Keeps what the servers answered; returns false if a person has to sign in at one of them before the run
- * goes on.
- */
+/** Keeps what the servers answered; returns false if a person has to sign in at one of them before the run goes on. */
 const settleServers = (draft: Draft, threadId: string, answers: readonly ServerAnswer[]): boolean => {
   const waiting = answers.flatMap((answer) =>
     !answer.ok && answer.login !== undefined && checkLoginOrDecline(draft, threadId, answer.server)

@@ -122,9 +122,7 @@ const effectViewFor = (
 export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
   effects[key] ?? effect.state?.initial ?? null;
 
-/**
- * Ends the run, naming the effect, and returns true; a failed built-in shrinker is only skipped and reported.
- */
+/** Ends the run, naming the effect, and returns true; a failed built-in shrinker is only skipped and reported. */
 export const failEffect = (
   draft: Draft,
   threadId: string,

@@ -32,9 +32,7 @@ const callStart = ({ start }: StartHook, run: MiddlewareRun): StartResult => {
   return "thrown" in started ? { fail: started.thrown } : started.given;
 };
 
-/**
- * Gives a run the notes of its middleware once, the outermost first. Returns false if one of them failed it.
- */
+/** Gives a run the notes of its middleware once, the outermost first. Returns false if one of them failed it. */
 export const startMiddleware = (draft: Draft, threadId: string): boolean => {
   const { startHooks } = agentOf(draft, threadId);
   const run = runOf(draft, threadId);
@@ -61,10 +59,7 @@ type GuardrailDecision =
       readonly error: string;
     };
 
-/**
- * Takes the answer out of the view but keeps it stored; drops its events from this commit or else retracts
- * them.
- */
+/** Takes the answer out of the view but keeps it stored; drops its events from this commit or else retracts them. */
 const dropAnswer = (draft: Draft, threadId: string): void => {
   const { chat } = threadOf(draft, threadId);
   const gone = answerOf(chat, runOf(draft, threadId));
@@ -99,10 +94,7 @@ const appendReplacement = (draft: Draft, threadId: string, text: string | null):
   );
 };
 
-/**
- * Withholds a text beside calls: it stays in the chat, since the calls have results, but is no longer the
- * answer.
- */
+/** Withholds a text beside calls: it stays in the chat, since the calls have results, but is no longer the answer. */
 const withholdAnswer = (draft: Draft, threadId: string, text: string | null): void => {
   const { counters } = runOf(draft, threadId);
   counters.withheld = text === null;

@@ -74,9 +74,7 @@ export const startOverflowCompaction = (
   startPreparing(draft, threadId, { kind: "compaction", force: { why: "overflow", count } }, attempt);
 };
 
-/**
- * Compacts the chat after a request that was too long, to ask again; false if that was tried often enough.
- */
+/** Compacts the chat after a request that was too long, to ask again; false if that was tried often enough. */
 export const compactOverflow = (draft: Draft, threadId: string, attempt: number): boolean => {
   const { overflows, cancel } = runOf(draft, threadId);
   const count = overflows + 1;
@@ -120,9 +118,7 @@ export const pauseForAnswer = (
   pauseStep(draft, threadId, { on: "ask", ask, key, until: null });
 };
 
-/**
- * Starts an effect that has to be awaited. A stop of an earlier one ends the run only when the phase is done.
- */
+/** Starts an effect that has to be awaited. A stop of an earlier one ends the run only when the phase is done. */
 export const prepareEffect = (draft: Draft, threadId: string, index: number): void => {
   const run = runOf(draft, threadId);
   startPreparing(draft, threadId, { kind: "effect", index });

@@ -45,9 +45,7 @@ export const repeatAgentMessages = (draft: Draft, threadId: string): void => {
       appendMessage(draft, threadId, { role: "user", origin: "agent", parts: content });
 };
 
-/**
- * Appends undelivered results to the chat, which may have shrunk; agents' questions are none for a person.
- */
+/** Appends undelivered results to the chat, which may have shrunk; agents' questions are none for a person. */
 const appendUndelivered = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
   threadOf(draft, threadId).announce = null;
   const text = findAgentMessages(draft, inputs)

@@ -47,9 +47,7 @@ export const assignInputId = (draft: Draft, chosen?: string): string => {
   return chosen ?? `in_${number}`;
 };
 
-/**
- * Gives a session that has never had a title the beginning of a person's first text as one, and returns it.
- */
+/** Gives a session that has never had a title the beginning of a person's first text as one, and returns it. */
 const nameSession = ({ state }: Draft, { thread, origin, content }: Input): string | null => {
   if (state.named || thread !== "main" || origin !== "human") return null;
   const title = titleOf(content);
@@ -193,10 +191,7 @@ export const changeInput = (
   return changed;
 };
 
-/**
- * Lets steered inputs join the run and bring the newest schema; a person's extends an announcement to a full
- * run's time.
- */
+/** Lets steered inputs join the run with the newest schema; a person's gives an announcement a full run's time. */
 export const joinSteeringInputs = (draft: Draft, threadId: string): void => {
   for (const input of steeringInputsOf(threadOf(draft, threadId))) {
     const run = runOf(draft, threadId);
@@ -249,10 +244,7 @@ const parseEpisodes = (text: string): readonly unknown[] => {
   return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : [text];
 };
 
-/**
- * Selects the summaries, including that of the thread's `own` failed run: not blank, the newest 8, as many as
- * fit into 4 000 characters.
- */
+/** Selects the newest 8 summaries that fit into 4 000 characters, that of the thread's `own` failed run included. */
 export const selectEpisodes = (given: string | readonly string[], own = ""): readonly string[] => {
   const listed = typeof given === "string" ? parseEpisodes(given) : given;
   const all = listed.includes(own) ? listed : [...listed, own];

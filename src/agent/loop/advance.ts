@@ -214,9 +214,7 @@ const isQueued = (draft: Draft, { id, run }: Thread): boolean =>
 const worksOnCancelledTask = (draft: Draft, { child, run }: Thread): boolean =>
   run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 
-/**
- * Does everything for a thread that needs nothing external. Returns whether others have to be checked again.
- */
+/** Does everything for a thread that needs nothing external. Returns whether others have to be checked again. */
 const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots, areFull: boolean): boolean => {
   const thread = draft.state.threads[threadId];
   if (thread === undefined) return false;

@@ -9,10 +9,7 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren, sessionStatusOf } from "../state/thread.ts";
 
-/**
- * Returns when waits of a thread end. Other causes bring it on while its attempt or effect is held, or once
- * it is due and queued.
- */
+/** Returns when waits of a thread end; none while others bring it on: it is held, or due and queued. */
 const waitsDue = (session: Session, { id, run, announce }: Thread, now: number): readonly number[] => {
   if (run !== null && run.phase.at !== "acting" && findBudgetHold(session, id) !== null) return [];
   const waits = run === null ? [announce?.wait ?? []].flat() : waitsOf(run);
@@ -20,9 +17,7 @@ const waitsDue = (session: Session, { id, run, announce }: Thread, now: number):
   return waits.flatMap(({ until }) => (until === null || (isQueued && until <= now) ? [] : [until]));
 };
 
-/**
- * Returns when the clock ends a run, unless it is over and only waits for called agents that were stopped.
- */
+/** Returns when the clock ends a run, unless it is over and only waits for called agents that were stopped. */
 const endDue = (session: Session, threadId: string, run: Run, now: number): readonly number[] => {
   const due = runDeadlineOf(run);
   if (due === null) return [];

@@ -40,10 +40,7 @@ export interface ThreadFacts {
   readonly epoch: number;
   /** Finds whether the thread has a slot or gets one, and is called only where work would start. */
   readonly slot: () => boolean;
-  /**
-   * Hold on the thread, which starts nothing after a limit was reached here or above: until a person raises
-   * it, or (null) since what it belongs to is ending.
-   */
+  /** Hold after a limit was reached here or above: until a person raises it, or (null) while its run is ending. */
   readonly held: { readonly until: number | null } | null;
   /** Number of turns in a row without progress that ends the run; 0 means never. */
   readonly noProgressTurns: number;
@@ -64,10 +61,7 @@ const startStep = (work: "think" | "prepare" | "verify", { slot }: ThreadFacts):
 
 const isCallOpen = (call: Call): boolean => call.status !== "done";
 
-/**
- * Returns planned calls that may start now: they start together, but a writing call starts alone and in its
- * order.
- */
+/** Returns planned calls that may start now: they start together, but a writing call starts alone and in its order. */
 const startableCalls = (calls: readonly Call[]): readonly string[] => {
   let live = calls.filter((call) => call.status === "running").length;
   let earlierOpen = false;
@@ -130,9 +124,7 @@ const childrenStep = (run: Run, { now, children }: ThreadFacts): Step | null => 
   return children === "working" ? { do: "stop_children" } : waitStep;
 };
 
-/**
- * Ends the run once nothing is live, or after the grace of an immediate cancel; null where the turn goes on.
- */
+/** Ends the run once nothing is live, or after the grace of an immediate cancel; null where the turn goes on. */
 const cancelStep = ({ cancel }: Run, now: number, live: boolean): Step | null => {
   if (cancel === null) return null;
   const atOnce = cancel.mode === "now";
@@ -194,9 +186,7 @@ const nextTurn = (run: Run, facts: ThreadFacts): Step => {
   return finishStep("failed", "no_progress", `no_progress_turns: ${most} turns in a row made no progress`);
 };
 
-/**
- * Lets a run whose background children alone still work end after them, unless a message brings another turn.
- */
+/** Lets a run whose background children alone still work end after them, unless a message brings another turn. */
 const nextReady = (thread: Thread, run: Run, facts: ThreadFacts): Step => {
   if (planAskOf(run) !== null) return waitStep;
   if (isVerificationOpen(run)) return nextVerify(facts);
@@ -211,10 +201,7 @@ const nextVerify = (facts: ThreadFacts): Step =>
 const heldStep = ({ until }: NonNullable<ThreadFacts["held"]>): Step =>
   until === null ? restStep : waitStep;
 
-/**
- * Lets an effect go on when its wait is over; while it works, and while its question is open, nothing else
- * happens.
- */
+/** Lets an effect go on when its wait is over; while it works, and while its question is open, nothing else happens. */
 const nextPrepare = ({ wait }: PreparingPhase, facts: ThreadFacts): Step => {
   if (wait === null) return restStep;
   if (facts.held !== null) return heldStep(facts.held);

@@ -6,15 +6,9 @@ import type { Input } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { startNextRun } from "./runs.ts";
 
-/**
- * Makes results without a waiting call a message to the caller and, if `main` rests, a run that reports to
- * the person.
- */
+/** Makes results without a waiting call a message to the caller, which starts a run if `main` rests. */
 
-/**
- * Sends a message of the runtime to a thread, which it joins at the next turn boundary; it starts a run of a
- * resting `main`.
- */
+/** Sends a message of the runtime to a thread, which joins its run, or starts one if `main` rests. */
 export const notifyThread = (
   draft: Draft,
   threadId: string,

@@ -294,9 +294,7 @@ export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
   result: null,
 });
 
-/**
- * Ends the runs of a session whose drives all died before they stored anything, instead of trying for ever.
- */
+/** Ends the runs of a session whose drives all died before they stored anything, instead of trying for ever. */
 export const poisonRuns = (draft: Draft, drives: number): void => {
   const error = `${drives} drives died before anything was stored`;
   for (const { id, run } of Object.values(draft.state.threads))
@@ -348,10 +346,7 @@ const runResultOf = (
   text: finalText(thread, run),
 });
 
-/**
- * Checks the model's window at the start of a run: a window below `minimum` ends the run before any call, one
- * below `warning` is reported once in a session.
- */
+/** Checks the model's window: one below `minimum` ends the run, one below `warning` is reported once in a session. */
 const guardContextWindow = (draft: Draft, threadId: string): void => {
   const [target] = agentOf(draft, threadId).targets;
   if (target === undefined || target.fit === "fits") return;

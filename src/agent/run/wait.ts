@@ -38,10 +38,7 @@ const planWaitReasons = (session: Session, run: Run): readonly WaitReason[] => {
   return ask === null ? [] : [askWaitReason(session, ask)];
 };
 
-/**
- * Returns the raises that a run waits for: an answer to its own ask for a limit, or to that of a run above
- * it.
- */
+/** Returns the raises that a run waits for: an answer to its own ask for a limit, or to that of a run above it. */
 const raiseWaitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
   const { ask } = run.budget;
   if (ask !== null) return [askWaitReason(session, ask)];
@@ -59,10 +56,7 @@ const findWaitReasons = (session: Session, threadId: string, run: Run): readonly
   return isStep ? raises : [...raises, ...planWaitReasons(session, run), ...waits];
 };
 
-/**
- * Returns what the session shows that a thread waits for; a limit to be raised is shown with the run that
- * asks.
- */
+/** Returns what the session shows that a thread waits for; a limit to be raised is shown with the run that asks. */
 export const shownWaitReasons = (session: Session, { id, run }: Thread): readonly WaitReason[] => {
   if (run === null || !run.waitingShown) return [];
   if (run.budget.ask !== null) return raiseWaitReasons(session, id, run);
@@ -175,10 +169,7 @@ const hasAgentSlot = (thread: Thread, { working }: SlotUsage, agents: AgentResol
   return maxConcurrency === 0 || (working.get(thread.agent) ?? 0) < maxConcurrency;
 };
 
-/**
- * Whether a thread may work: a slot is left after those that wait longer, and its agent's concurrency allows
- * it.
- */
+/** Whether a thread may work: a slot is left after those that wait longer, and its agent's concurrency allows it. */
 export interface Slots {
   readonly areFull: () => boolean;
   readonly has: (threadId: string) => boolean;

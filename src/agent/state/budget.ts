@@ -182,9 +182,7 @@ export interface ReachedLimit {
 
 export const noUsage: Usage = { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 };
 
-/**
- * What a run or a session spent, with everything below it. All are numbers, so that sums can be subtracted.
- */
+/** What a run or a session spent, with everything below it. All are numbers, so that sums can be subtracted. */
 export interface Spending {
   readonly usage: Usage;
   /** Numbers of attempts at model calls: all, those without a known price, and those of estimated usage. */

@@ -6,10 +6,7 @@ import type { AskWait, RetryWait } from "./wait.ts";
 import type { Purpose } from "../../model/completer.ts";
 import type { BudgetReservation } from "./budget.ts";
 
-/**
- * Reply to an effect. If not `ok`, three tries failed. Where a budget is too small, the run asks for more or
- * ends without a reply.
- */
+/** Reply to an effect; if not `ok`, three tries failed. A budget that is too small gives none. */
 export type EffectReply =
   | { readonly ok: true; readonly text: string; readonly attempts: number }
   | { readonly ok: false; readonly error: string; readonly attempts: number };

@@ -56,9 +56,7 @@ export interface EditRow {
   /** The `seq` of the newest event at that time. */
   readonly after: number;
   readonly edit: number;
-  /**
-   * States of a thread's effects that last beyond a run, from this edit on; absent if it did not change them.
-   */
+  /** States of a thread's effects that last beyond a run, from this edit on; absent if it did not change them. */
   readonly effects?: { readonly thread: string; readonly states: Readonly<Record<string, Json>> };
 }
 

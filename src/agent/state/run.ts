@@ -31,10 +31,7 @@ const epochsOf = (run: Run): readonly number[] => {
   return works ? [run.phase.epoch, ...calls] : calls;
 };
 
-/**
- * Returns the number of a new isolate, above every one that left work in the state, even if the clock stood
- * still.
- */
+/** Returns the number of a new isolate, above every one that left work in the state, even if the clock stood still. */
 export const nextEpoch = (session: Session | null, now: number): number =>
   Object.values(session?.threads ?? {})
     .flatMap(({ run }) => (run === null ? [] : epochsOf(run)))
@@ -96,18 +93,13 @@ export const waitsOf = ({ phase }: Run): readonly Wait[] => {
   return phase.calls.flatMap(({ status, wait }) => (status === "parked" && wait !== null ? [wait] : []));
 };
 
-/**
- * Clock of a run: `at` is when the time is over, null while the clock is stopped; `left` is then what
- * remains, in milliseconds.
- */
+/** Clock of a run: `at` is when its time is over; null while the clock is stopped with `left` milliseconds. */
 export interface RunClock {
   readonly at: number | null;
   readonly left: number;
 }
 
-/**
- * Returns when the clock ends a run: at its deadline, or when its active time is used up; null means never.
- */
+/** Returns when the clock ends a run: at its deadline, or when its active time is used up; null means never. */
 export const runDeadlineOf = ({ deadline, clock }: Run): number | null => {
   const at = clock?.at ?? null;
   if (deadline === null || at === null) return deadline ?? at;
@@ -128,10 +120,7 @@ export const findTaskMessage = ({ chat, firstInput }: Thread, run: Run): Message
     : chat.find((message) => isTaskMessage(run, message))) ??
   (firstInput !== null && isTaskMessage(run, firstInput) ? firstInput : null);
 
-/**
- * Failure as `run_end` reports it: a problem like those of refused requests, with the end's reason as its
- * code.
- */
+/** Failure as `run_end` reports it: a problem like those of refused requests, with the end's reason as its code. */
 export interface RunProblem {
   readonly type: string;
   readonly title: string;
@@ -210,15 +199,9 @@ export const freshCounters: RunCounters = {
 
 /** What the calls of a turn, or of the repair turn that follows it, have done so far. */
 export interface TurnWork {
-  /**
-   * Whether a call was executed: the cache did not answer it, it was not denied, and its tool can make
-   * progress.
-   */
+  /** Whether a call was executed: the cache did not answer it, it was not denied, and its tool can make progress. */
   readonly ran: boolean;
-  /**
-   * Whether a call of this thread changed a file by a tool outside `exec`; kept until a check of it has
-   * ended.
-   */
+  /** Whether a call of this thread changed a file by a tool outside `exec`; kept until a check of it has ended. */
   readonly edited: boolean;
   /** Whether the workspace changed, by a call or a child, or may have, because a command ran. */
   readonly changed: boolean;
@@ -227,23 +210,14 @@ export interface TurnWork {
 /** Work of a turn that has just begun. */
 export const noTurnWork: TurnWork = { ran: false, edited: false, changed: false };
 
-/**
- * Returns whether the turn brought the run further: any executed call does until the run has edited, then
- * only a change.
- */
+/** Returns whether the turn brought the run further: until its first edit by any executed call, then by changes. */
 export const hasProgress = ({ counters, turnWork }: Pick<Run, "counters" | "turnWork">): boolean =>
   turnWork.changed || (turnWork.ran && !counters.hasEdited);
 
-/**
- * Topics of the briefing before the first turn: project context, lessons of failed runs, memories, files that
- * fit, and tools of servers.
- */
+/** Topics of the briefing: project context, lessons of failed runs, memories, files that fit, tools of servers. */
 export type BriefingTopic = "context" | "reflections" | "memory" | "localize" | "servers";
 
-/**
- * Notice that is given once, to watchers or to the model: the lists `said` of a run and of a session name
- * those given.
- */
+/** Notice that is given once, to watchers or the model; the lists `said` of runs and sessions name those given. */
 export type Notice =
   /** The run's turns run out, or it reached the checkpoint at this place of the agent's list. */
   | "turns_run_out"

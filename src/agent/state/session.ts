@@ -67,9 +67,7 @@ export interface ServerLink {
   readonly failures: number;
   /** When the server may be asked again. */
   readonly retryAt: number;
-  /**
-   * Whether a person was asked to sign in and did not: no one is asked again before the server can be used.
-   */
+  /** Whether a person was asked to sign in and did not: no one is asked again before the server can be used. */
   readonly declined?: true;
 }
 
@@ -125,9 +123,7 @@ export interface Session extends TenantAddress {
   readonly revision: string;
   /** Revision to which the session migrates before its next run, with other names for agents; null: it stays. */
   readonly migration: NextMigration | null;
-  /**
-   * Number of the run that starts at the session's revision, although the session was to migrate before it.
-   */
+  /** Number of the run that starts at the session's revision, although the session was to migrate before it. */
   readonly keepRevisionForRun: number | null;
   readonly interactive: boolean;
   readonly tools: readonly string[] | null;

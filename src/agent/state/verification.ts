@@ -1,7 +1,4 @@
-/**
- * Check of the workspace by a command of the operator: after edits, and once before a run ends that used up
- * its turns.
- */
+/** Check of the workspace by the operator's command: after edits, and before a run ends that used up its turns. */
 
 /** What follows a check of edits: another turn, or the end that the check holds up. */
 export type AfterVerification = "turn" | "end_turn" | "terminal_tool";

@@ -25,10 +25,7 @@ export const planInstruction: Message = renderMessage({
   tokens: estimateText(text),
 });
 
-/**
- * Returns whether a request for a plan declares tools: providers take calls in a history only with their
- * tools.
- */
+/** Returns whether a request for a plan declares tools: providers take calls in a history only with their tools. */
 export const declaresTools = (chat: readonly Message[]): boolean =>
   chat.some((message) => callsOf(message).length > 0);
 
@@ -38,10 +35,7 @@ export const toolTokens = ({ specs }: Agent, names: readonly string[]): number =
     ? 0
     : estimateRequest({ system: "", messages: [], tools: specs.filter(({ name }) => names.includes(name)) });
 
-/**
- * Returns the context of the last call without what has left since: messages by edits, tools since they were
- * hidden.
- */
+/** Returns the context of the last call without what has left since: edited messages and hidden tools. */
 export const remainingContextTokens = (
   agent: Agent,
   { lastUsage, removed, lastHidden }: Thread,

@@ -52,10 +52,7 @@ export const parkCallOnAnswer = (
   parkCallOnAsk(draft, threadId, call, subject);
 };
 
-/**
- * Runs the call that asked again; null means that there is no answer. False if the call takes an answer as
- * its result.
- */
+/** Runs the call that asked again (null: without an answer); false if the call takes an answer as its result. */
 const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolean => {
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   if (call === null || !call.resumes || openAskOf(call.wait)?.ask !== ask.id) return false;
@@ -91,9 +88,7 @@ const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): bool
   return true;
 };
 
-/**
- * Returns the outcome of a call that was denied; it stays unknown if the call ran before and may have acted.
- */
+/** Returns the outcome of a call that was denied; it stays unknown if the call ran before and may have acted. */
 export const denialOf = (
   { attempts, plan }: Call,
   status: ResultStatus,
@@ -292,10 +287,7 @@ const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
   }
 };
 
-/**
- * Who answered an ask, what, and how far it reaches; `body` is kept to distinguish a repeat from a second
- * answer.
- */
+/** Who answered an ask, what, and how far it reaches; `body` is kept to distinguish a repeat from a second answer. */
 interface AskAnswer extends NonNullable<Ask["resolution"]> {
   readonly decision: AskDecision;
 }
@@ -321,10 +313,7 @@ const releaseTickets = (draft: Draft, thread: string): void => {
   }
 };
 
-/**
- * Lets the run of the account wait, with everything below it, until a person raises the limit or the time is
- * over.
- */
+/** Lets the run of the account wait, with everything below it, until a person raises the limit or the time is over. */
 const askForRaise = (draft: Draft, { thread, scope, kind, limit, spent, least }: ReachedLimit): void => {
   const { run } = threadOf(draft, thread);
   if (run === null || run.budget.ask !== null) return;

@@ -87,10 +87,7 @@ const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
 
 const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
 
-/**
- * Ends a failed attempt; if it was sent, `sent` holds what it saw. Returns whether its model target was given
- * up.
- */
+/** Ends a failed attempt; if it was sent, `sent` holds what it saw. Returns whether its model target was given up. */
 export const failAttempt = (
   draft: Draft,
   threadId: string,
@@ -149,10 +146,7 @@ const mostUnanswered = 10;
 /** Milliseconds that an attempt waits for what calls of its session have reserved. */
 const sharePause = 5_000;
 
-/**
- * Handles an unsent attempt that the tenant's day does not cover: it waits for other calls or an answer, or
- * its run ends.
- */
+/** Handles an unsent attempt that the tenant's day does not cover: it waits, or its run ends. */
 export const handleUncoveredAttempt = (
   draft: Draft,
   threadId: string,

@@ -20,10 +20,7 @@ import { loseModelCall, pauseStep } from "../calls/model-call.ts";
 import { interruptRule } from "../state/call.ts";
 import { callsOfRun } from "../state/run.ts";
 
-/**
- * Starts planned calls: refusals are answered, calls that need a person are parked, the rest run. `request`
- * carries out what a call asks of the session itself.
- */
+/** Starts planned calls: answers refusals, parks what needs a person; `request` does what calls ask of the session. */
 export const startCalls = (
   draft: Draft,
   threadId: string,
@@ -162,10 +159,7 @@ const recoverCalls = (draft: Draft, threadId: string): void => {
   }
 };
 
-/**
- * Recovers a run whose work in an older isolate is lost: its model attempt is discarded, and its calls are
- * recovered by their class.
- */
+/** Recovers a run whose work in an older isolate is lost: its attempt is discarded, its calls by their class. */
 export const recoverRun = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { phase, counters } = run;

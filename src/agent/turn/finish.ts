@@ -36,10 +36,7 @@ const failRun = (
   runOf(draft, threadId).ending = { state: "failed", reason, error };
 };
 
-/**
- * Ends the run if guardrails accept its answer, unless a person steered or an effect or a budget decides
- * otherwise.
- */
+/** Ends the run if guardrails accept its answer, unless a person steered or an effect or a budget decides otherwise. */
 export const concludeRun = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
   if (deferToVerification(draft, threadId, reason)) return closeTurn(draft, threadId);
   const end = guardAnswer(draft, threadId, reason);

@@ -176,10 +176,7 @@ const mostDiscarded = 1;
 
 const noPlanText = "two replies contained no plan to approve";
 
-/**
- * Drops an empty or cut plan, which is made once more; if that is no better, the run goes on without, unless
- * a person decides.
- */
+/** Drops an empty or cut plan, which is made once more; then the run goes on without, unless a person decides. */
 const dropPlan = (draft: Draft, threadId: string, isCut: boolean): void => {
   const { plan } = runOf(draft, threadId);
   if (plan === null) return;
@@ -196,10 +193,7 @@ const dropPlan = (draft: Draft, threadId: string, isCut: boolean): void => {
 const isApprovedByPerson = (draft: Draft, threadId: string): boolean =>
   agentOf(draft, threadId).planBeforeExecute === "approve";
 
-/**
- * Lets the run wait until a person decides on the plan; without an interactive person the default holds at
- * once.
- */
+/** Lets the run wait until a person decides on the plan; without an interactive person the default holds at once. */
 const askForApproval = (draft: Draft, threadId: string, plan: string): void => {
   const { timeoutMs } = agentOf(draft, threadId).approvalTimeout(planRule);
   const approval = { tool: "plan", input: { plan }, rule: planRule };
@@ -208,10 +202,7 @@ const askForApproval = (draft: Draft, threadId: string, plan: string): void => {
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
-/**
- * Returns whether a person is asked about the plan: not for a run that ends, or that a person steers and that
- * makes another plan.
- */
+/** Returns whether a person is asked about the plan: not if the run ends, or makes another since it is steered. */
 const isApprovalNeeded = (draft: Draft, threadId: string): boolean => {
   const { cancel, stop } = runOf(draft, threadId);
   return cancel === null && stop === null && !isSteeredByPerson(threadOf(draft, threadId));

@@ -91,10 +91,7 @@ const startCompaction = (draft: Draft, threadId: string): boolean => {
   return true;
 };
 
-/**
- * Runs the turn's before-effects from one on; the request follows the last, unless one must wait or ends the
- * run.
- */
+/** Runs the turn's before-effects from one on; the request follows the last, unless one must wait or ends the run. */
 const continueEffects = (draft: Draft, threadId: string, from: number): void => {
   const end = runBeforeEffects(draft, threadId, from);
   if (end === "done") {
@@ -145,10 +142,7 @@ export const appendResults = (draft: Draft, threadId: string): void => {
   appendPendingNotes(draft, threadId);
 };
 
-/**
- * Makes the next turn a repair, which is not counted as a turn; the run numbers repairs, whoever asks for
- * them.
- */
+/** Makes the next turn a repair, which is not counted as a turn; the run numbers repairs, whoever asks for them. */
 export const startRepair = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   run.repair = true;
@@ -156,10 +150,7 @@ export const startRepair = (draft: Draft, threadId: string): void => {
   beginAnswer(draft, threadId);
 };
 
-/**
- * Ends the open turn, with the metrics of its reply unless the run was broken off. A repair turn has no
- * events.
- */
+/** Ends the open turn, with the metrics of its reply unless the run was broken off. A repair turn has no events. */
 export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): void => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
@@ -208,16 +199,11 @@ const appendWrapUpNote = (draft: Draft, threadId: string): void => {
   run.said = [...run.said, "turns_run_out"];
 };
 
-/**
- * Returns the turn of a checkpoint, rounded so that 0.07 of 100 is 7 and not the 8 that binary fractions make
- * of it.
- */
+/** Returns the turn of a checkpoint: 0.07 of 100 is 7, and not the 8 that binary fractions make of it. */
 const turnOfCheckpoint = (fraction: number, limit: number): number =>
   Math.max(1, Math.ceil(Math.round(fraction * limit * 1e9) / 1e9));
 
-/**
- * Adds every checkpoint that the next turn reaches, once in a run; a run without a limit of turns has none.
- */
+/** Adds every checkpoint that the next turn reaches, once in a run; a run without a limit of turns has none. */
 const appendCheckpoints = (draft: Draft, threadId: string): void => {
   const { checkpoints, limits } = agentOf(draft, threadId);
   if (checkpoints.length === 0) return;

@@ -134,10 +134,7 @@ const resolveClientResult = (given: GivenAnswer): AnswerAction => {
   return { do: "settle", status: given.is_error === true ? "error" : "ok", text };
 };
 
-/**
- * Resolves an authorization: the server learns of the login by itself; the answer says whether the person
- * agreed to it.
- */
+/** Resolves an authorization: the server learns of the login by itself; the answer says whether the person agreed. */
 const resolveAuthorization = ({ decision }: GivenAnswer): AnswerAction =>
   decision === "approve" || decision === "deny"
     ? { do: "settle", status: "ok", text: decision }

@@ -106,10 +106,7 @@ interface EventQuery {
   readonly bytes: number;
 }
 
-/**
- * Events and characters of the log that a page reads at most to find the wanted ones; the page may then be
- * short.
- */
+/** Events and characters of the log that a page reads at most to find the wanted ones; the page may then be short. */
 const mostRead = { events: 10_000, characters: 4 * pageBytes };
 
 /**

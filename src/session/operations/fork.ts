@@ -185,9 +185,7 @@ export const forkOperation = defineWrite({
   },
 });
 
-/**
- * What a fork has of its source: the creator's choices, and the numbers that its messages must not use again.
- */
+/** What a fork has of its source: the creator's choices, and the numbers that its messages must not use again. */
 const inheritedFields = [
   "agent",
   "prefix",

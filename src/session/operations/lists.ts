@@ -114,10 +114,7 @@ export const newestRuns = ({ state, archive }: ReadSource, most: number): readon
   ...archive.runs({ position: null, limit: most }).map((row) => JSON.parse(row.json()) as Json),
 ];
 
-/**
- * Returns what a live thread's task used, with everything below it; for `main`, everything since the session
- * was cleared.
- */
+/** Returns what a live thread's task used, with all below it; for `main`, all since the session was cleared. */
 const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =>
   id === "main"
     ? spendingSince(state.spent, state.spentBefore).usage

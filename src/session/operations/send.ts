@@ -152,10 +152,7 @@ const admitInput = (context: WriteContext, params: InputParams, mode: OnBusy): T
   return thread;
 };
 
-/**
- * Returns prior episodes: an input with summaries retries something; if the newest run failed, that is the
- * retried run.
- */
+/** Returns prior episodes: an input with summaries retries something, such as the newest run if that failed. */
 const priorEpisodesOf = (
   { archive }: WriteContext,
   { run, lastRun }: Thread,

@@ -15,10 +15,7 @@ import { pageAnswer, pageSchema } from "./lists.ts";
 
 export const dataUrlPattern = /^data:([a-z0-9.+/-]+);base64,/i;
 
-/**
- * Returns whether a text is base64, by looking for one wrong character: a pattern for the whole of a long
- * text may overflow the engine's stack.
- */
+/** Returns whether a text is base64; a pattern for all of a long text may overflow the engine's stack. */
 const isBase64 = (text: string): boolean => {
   const padding = text.indexOf("=");
   const isPadded = padding === -1 || /^={1,2}$/.test(text.slice(Math.max(padding, text.length - 3)));
@@ -44,10 +41,7 @@ export const storeBlob = (draft: Draft, text: string): string => {
   return id;
 };
 
-/**
- * Defines the files that are kept with a session, for parts of inputs to name. Their bytes are blobs, the
- * rest is a row.
- */
+/** Defines the files that are kept with a session, for inputs to name. Their bytes are blobs, the rest is a row. */
 
 /** Number of files that a session keeps. */
 const mostUploads = 100;
@@ -152,10 +146,7 @@ const listThreads = ({ archive }: ReadContext): readonly string[] => {
   return ["main", ...children.map(({ id }) => id)];
 };
 
-/**
- * Returns the attachment that a message of the chat names by its blob, in the form of a file; undefined if
- * there is none.
- */
+/** Returns the attachment that a message names by its blob, in the form of a file; undefined if there is none. */
 const findAttachment = (context: ReadContext, file: string): StoredUpload | undefined => {
   if (!/^m\d+$/.test(file)) return undefined;
   const { archive } = context;

@@ -21,10 +21,7 @@ import { SandboxError } from "../../sandbox/contract.ts";
 import { workspacePath } from "../../sandbox/paths.ts";
 import { isProtected } from "../../sandbox/writable.ts";
 
-/**
- * Takes the files that a session begins with. They are stored at once and placed at the first use of the
- * workspace.
- */
+/** Takes the files that a session begins with. They are stored at once and placed at the first use of the workspace. */
 
 const fileSchema = z
   .strictObject({
@@ -222,10 +219,7 @@ const deletedMeanwhile: SessionReply = {
   problem: { code: "not_found", detail: "no such session" },
 };
 
-/**
- * Refusal for a session that was deleted, or migrated to another revision, while its workspace was made
- * ready.
- */
+/** Refusal for a session that was deleted, or migrated to another revision, while its workspace was made ready. */
 export const replacedMeanwhile: Problem = {
   code: "overloaded",
   detail: "The session changed while this began. Send the request again.",
@@ -244,10 +238,7 @@ export const abandonChange = ({ update }: SessionUpdate, reply: SessionReply): v
   if (begun.success) update((draft) => abandonFileChange(draft, begun.data.change));
 };
 
-/**
- * Answers once the workspace is ready. The answer names the instance of the sandbox for which a change was
- * begun: another instance refuses it.
- */
+/** Answers once the workspace is ready, with the sandbox's instance for which a change was begun. */
 export const bindReply = async (
   reply: PerformedReply,
   sandbox: Pick<Sandbox, "ready" | "capabilities" | "instance">,
