@@ -6,8 +6,7 @@ import { utf8Length } from "../chat/tokens.ts";
 import { toBase64 } from "../tools/base64.ts";
 import type { Parked, ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toolError } from "../tools/errors.ts";
-import { readPark } from "../tools/park-check.ts";
-import { outputProblem } from "../tools/result-check.ts";
+import { readPark, outputProblem } from "../tools/result-check.ts";
 
 /** Outcomes of tool calls: what a tool may return, and what stands for it when it is cancelled or takes too long. */
 
