@@ -9,7 +9,7 @@ import type { Run } from "../agent/state/run.ts";
 import type { Thread } from "../agent/state/thread.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { emit, runOf } from "../agent/transaction/draft.ts";
-import type { ThinkingPhase } from "../agent/transaction/targets.ts";
+import type { ThinkingPhase } from "../agent/transaction/next-request.ts";
 import { failAttempt, handleUncoveredAttempt, itemId, openItems } from "../agent/turn/attempts.ts";
 import { applyReply } from "../agent/turn/replies.ts";
 import type { Part } from "../chat/message.ts";

@@ -3,7 +3,7 @@ import { preparingPhaseOf } from "../agent/hooks/preparing.ts";
 import { startCheckCommand, verificationWorkOf } from "../agent/hooks/verification.ts";
 import type { Run } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
-import type { CheckCommand, VerificationWork } from "../agent/state/verification.ts";
+import type { CheckCommand, VerificationWork } from "../agent/state/phase.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import type { CheckOutcome } from "../agent/turn/verification.ts";
 import { applyVerification } from "../agent/turn/verification.ts";

@@ -1,19 +1,18 @@
 import { freshRun } from "../state/run.ts";
 import type { Agent, RunLimits } from "../definition/agent.ts";
 import type { LimitKind, ReachedLimit, Bound, BudgetScope, TeamBudgets } from "../state/budget.ts";
-import type { Run } from "../state/run.ts";
+import type { Run, RunClock } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { isDue } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
-import { requestTokens, toolTokens } from "../transaction/estimate.ts";
-import { nextAttempt } from "../transaction/targets.ts";
+import { requestTokens, toolTokens, nextAttempt } from "../transaction/next-request.ts";
 import type { BudgetCheck } from "./bounds.ts";
 import { lineageOf, checkTurnBudget, applyRaises, sessionBounds } from "./bounds.ts";
 import { amountsOf, noSpending, budgetKinds } from "../state/budget.ts";
 
-/** This file checks the limits that forbid a thread to make its next model call. */
+/** Checks the limits of turns, budgets and time that forbid a thread to make its next model call. */
 
 /** Returns how many turns a run may have, including those that a person allowed; 0 means any number. */
 export const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
@@ -120,7 +119,7 @@ export interface ConfiguredBounds {
 }
 
 /** Limit with what was spent of it. */
-export interface HoldingLimit extends Bound {
+interface HoldingLimit extends Bound {
   readonly scope: BudgetScope;
   readonly spent: number;
 }
@@ -161,4 +160,44 @@ export const findHoldingLimits = (
       .toSorted((one, other) => leftOf(one) - leftOf(other))
       .slice(0, 1),
   );
+};
+
+/** The clock of a run counts the time in which agents work, and stops while only people can move the run on. */
+
+/** Returns the deadline, counted from `since`: the agent's timeout, or the announcement's if that is earlier. */
+export const deadlineOf = (
+  { limits: { timeoutMs }, delegation: { announce } }: Agent,
+  since: number,
+  announces: boolean,
+): number | null => {
+  const ms = announces ? Math.min(announce.timeout, timeoutMs ?? Infinity) : timeoutMs;
+  return ms === null ? null : since + ms;
+};
+
+export const startClock = (activeMs: number | null, now: number): RunClock | null =>
+  activeMs === null ? null : { at: now + activeMs, left: activeMs };
+
+const pauseClock = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  const { clock } = run;
+  if (clock?.at == null) return;
+  run.clock = { at: null, left: Math.max(0, clock.at - draft.context.now) };
+};
+
+const resumeClock = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  const { clock } = run;
+  if (clock !== null && clock.at === null)
+    run.clock = { at: draft.context.now + clock.left, left: clock.left };
+};
+
+const findClockedThreads = (session: Session): readonly string[] =>
+  Object.values(session.threads).flatMap(({ id, run }) => (run?.clock == null ? [] : [id]));
+
+/** Starts and stops the clocks of runs: each stops while its run, or an agent it awaits, waits for a person. */
+export const setClocks = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
+  for (const id of findClockedThreads(draft.state)) {
+    if (waitsForPeople(id)) pauseClock(draft, id);
+    else resumeClock(draft, id);
+  }
 };

@@ -16,8 +16,8 @@ import { noUsage } from "../state/budget.ts";
 import type { AskWait, RetryWait } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
-import type { WaitingPhase } from "../transaction/targets.ts";
-import { findTarget } from "../transaction/targets.ts";
+import type { WaitingPhase } from "../transaction/next-request.ts";
+import { findTarget } from "../transaction/next-request.ts";
 
 /** Starts a call of a model, lets it wait, and books how it ended, whatever makes it. */
 

@@ -7,8 +7,8 @@ import type { ContextSnapshot } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
-import { requestTokens, declaresTools, planInstruction } from "../transaction/estimate.ts";
-import type { ThinkingPhase } from "../transaction/targets.ts";
+import { requestTokens, declaresTools, planInstruction } from "../transaction/next-request.ts";
+import type { ThinkingPhase } from "../transaction/next-request.ts";
 
 /** Facts that a request of a turn is made of. */
 interface RequestFacts {

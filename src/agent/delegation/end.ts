@@ -1,7 +1,7 @@
 import { findCall, answerCall, refuseCall } from "../calls/finish.ts";
 import { createChildEnd, workOf } from "../context/reports.ts";
 import { keepReflection } from "../memory/reflections.ts";
-import { notifyOfChildEnd } from "../run/notify.ts";
+import { notifyOfChildEnd, changeChild, findChildRecord, startChild, childId } from "./start.ts";
 import { cancelSubtree, stopChild } from "../run/cancel.ts";
 import { finishRun } from "../run/runs.ts";
 import { leaveSlotQueue } from "../run/wait.ts";
@@ -13,7 +13,6 @@ import { settleTask, releaseTasks } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
 import { endGraphTask } from "./dispatch.ts";
-import { changeChild, findChildRecord, startChild, childId } from "./start.ts";
 import { countChildFiles, endWaitSlot, replaceWaitSlot } from "./wait.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText } from "../../chat/text.ts";

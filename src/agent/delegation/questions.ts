@@ -1,14 +1,13 @@
 import { escapeTags } from "../../chat/render.ts";
 import { errorText } from "../../tools/errors.ts";
 import { answerCall, parkCall, refuseCall, findCall } from "../calls/finish.ts";
-import { notifyThread } from "../run/notify.ts";
+import { notifyThread, changeChild } from "./start.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildQuestion } from "../state/child.ts";
 import { isAskingCaller, openChildren } from "../state/thread.ts";
 import { isDue } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
-import { changeChild } from "./start.ts";
 import { parkCallOnChildren, liveChildItem, answerWait } from "./wait.ts";
 
 /** Lets called agents put questions to their callers, which are answered by id, each with its own clock. */

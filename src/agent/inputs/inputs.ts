@@ -1,6 +1,6 @@
 import type { ContentPart, Json } from "../../chat/message.ts";
 import { titleOf } from "../../chat/text.ts";
-import { deadlineOf } from "../budgets/clock.ts";
+import { deadlineOf } from "../budgets/limits.ts";
 import { resetGuards } from "../calls/after-guards.ts";
 import { endOpenCalls } from "../calls/open-calls.ts";
 import { withdrawPlan } from "../hooks/plan.ts";

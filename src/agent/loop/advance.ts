@@ -1,5 +1,4 @@
-import { setClocks } from "../budgets/clock.ts";
-import { findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
+import { setClocks, findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
 import { wakeCalls } from "../calls/open-calls.ts";
 import { endChild, hasUnreportedEnd } from "../delegation/end.ts";
 import { expireQuestion, dropQuestions } from "../delegation/questions.ts";
@@ -24,7 +23,7 @@ import type { Run } from "../state/run.ts";
 import { callsOfRun, runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
-import { isBreachOpen } from "../state/verification.ts";
+import { isBreachOpen } from "../state/phase.ts";
 import { childrenOf } from "../state/wait.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";

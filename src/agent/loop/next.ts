@@ -7,7 +7,7 @@ import type { EndReason, RunState } from "../state/events.ts";
 import { planAskOf } from "../state/plan.ts";
 import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
-import { isBreachOpen, isVerificationOpen } from "../state/verification.ts";
+import { isBreachOpen, isVerificationOpen } from "../state/phase.ts";
 import { steeringInputsOf } from "../state/thread.ts";
 import type { RetryWait } from "../state/wait.ts";
 import { isDue } from "../state/wait.ts";

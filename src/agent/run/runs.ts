@@ -3,9 +3,8 @@ import { textOf } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import { cancelAsk } from "../asks/asks.ts";
 import { runBounds, hasExceededCost } from "../budgets/bounds.ts";
-import { startClock, deadlineOf } from "../budgets/clock.ts";
+import { startClock, deadlineOf, findExhaustedBudget } from "../budgets/limits.ts";
 import { closeLease } from "../budgets/lease.ts";
-import { findExhaustedBudget } from "../budgets/limits.ts";
 import { resetGuards } from "../calls/after-guards.ts";
 import { inheritCommands, stopCommands } from "../calls/background-commands.ts";
 import { passForeignContent } from "../calls/grants.ts";
@@ -40,14 +39,13 @@ import { freshCounters, freshRun } from "../state/run.ts";
 import { hasRun, hasWork, isAgentMessage } from "../state/thread.ts";
 import type { Draft, DraftRun } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
-import { turnFallbackChain } from "../transaction/targets.ts";
+import { turnFallbackChain, utilizationOf } from "../transaction/next-request.ts";
 import { appendResults, closeTurn } from "../turn/turns.ts";
 import { dropPreparing } from "./cancel.ts";
 import { mustMigrateFirst } from "./migrate.ts";
 import { summarizeRun } from "../calls/finish.ts";
 import type { EndReason } from "../state/events.ts";
 import { toUsd } from "../state/records.ts";
-import { utilizationOf } from "../transaction/estimate.ts";
 
 /** Starts and finishes runs. */
 

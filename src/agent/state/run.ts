@@ -5,13 +5,12 @@ import { noRunBudget, noSpending } from "./budget.ts";
 import type { Call } from "./call.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { type ChangedFiles, noFiles } from "./files.ts";
-import type { Phase } from "./phase.ts";
+import type { Phase, Verification } from "./phase.ts";
 import type { RunPlan } from "./plan.ts";
 import { isPlanning } from "./plan.ts";
 import type { ReplyMetrics } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
-import type { Verification } from "./verification.ts";
 import type { Wait } from "./wait.ts";
 
 /** The whole stored state of a session is plain readonly JSON that only transitions change. */

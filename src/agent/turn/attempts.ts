@@ -18,8 +18,7 @@ import type { Run } from "../state/run.ts";
 import { purposeOf } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
-import { requestSizes, requestTokens } from "../transaction/estimate.ts";
-import { findTarget, nextAttempt } from "../transaction/targets.ts";
+import { requestSizes, requestTokens, findTarget, nextAttempt } from "../transaction/next-request.ts";
 import { handleReachedLimit } from "./ask-answers.ts";
 
 /** A turn asks its model in attempts: one without a reply is retried later, moved to the next target, or ends the run. */

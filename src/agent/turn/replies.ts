@@ -10,7 +10,7 @@ import type { Run } from "../state/run.ts";
 import { contextTokens } from "../state/budget.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
-import { utilizationOf } from "../transaction/estimate.ts";
+import { utilizationOf } from "../transaction/next-request.ts";
 import { finishHandlers, isCutReply } from "./finish.ts";
 import type { OpenedItem } from "./attempts.ts";
 import { itemId, openItems } from "./attempts.ts";

@@ -20,7 +20,7 @@ import { joinSteeringInputs } from "../inputs/inputs.ts";
 import { isPlanning } from "../state/plan.ts";
 import { toUsd } from "../state/records.ts";
 import { callsOfRun, freshRun, hasProgress, noTurnWork } from "../state/run.ts";
-import { isRepairing } from "../state/verification.ts";
+import { isRepairing } from "../state/phase.ts";
 import type { Draft } from "../transaction/draft.ts";
 import {
   agentOf,
@@ -31,7 +31,7 @@ import {
   appendNote,
   nextMessageId,
 } from "../transaction/draft.ts";
-import { utilizationOf } from "../transaction/estimate.ts";
+import { utilizationOf } from "../transaction/next-request.ts";
 import { startAttempt } from "./attempts.ts";
 import { beginAnswer } from "../context/answer.ts";
 import { turnLimit } from "../budgets/limits.ts";

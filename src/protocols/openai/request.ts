@@ -4,12 +4,11 @@ import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import { isStrictSchema } from "../../tools/schema/strict-schema.ts";
 import type { SchemaDialect } from "../json-schema.ts";
 import { adaptParameters, adaptSchema } from "../json-schema.ts";
-import { isVisible, joinElements, quoteJson, serialise } from "../json-text.ts";
+import { isVisible, joinElements, quoteJson, serialise, digestBody } from "../body.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { effortOf, nearestEffort } from "../reasoning.ts";
 import { hash8, wireName } from "../tool-names.ts";
-import { digestBody } from "../body-digest.ts";
 import type { OpenAiFragment } from "./blocks.ts";
 import { createOpenAiFragmenter } from "./blocks.ts";
 
