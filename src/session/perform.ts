@@ -34,8 +34,6 @@ export interface OperationContext
   readonly remove: (key: string | null) => void;
 }
 
-const refuseUnknownSession = (): never => refuse("not_found", "no such session");
-
 const answerJson = ({ value }: CommandAnswer): string =>
   typeof value === "object" &&
   value !== null &&
@@ -105,7 +103,7 @@ const performRead = (
   operation: ReadOperation,
   { principal, params }: SessionCall,
 ): PerformedReply => {
-  const state = context.read() ?? refuseUnknownSession();
+  const state = context.read() ?? refuse("not_found", "no such session");
   const { rules, agentOf, items } = context;
   const reads = { state, archive: context.archive(), rules, principal, now: context.now(), agentOf, items };
   const answer = operation.run(reads, params);

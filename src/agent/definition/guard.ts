@@ -100,10 +100,8 @@ export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State exte
   ) => AfterGuardResult<State>;
 }
 
-type AnyGuard = GuardDefinition;
-
 /** Guard whose types of parameters and state are erased, so that lists can hold it. */
-export interface Guard extends Omit<AnyGuard, "before" | "after" | "history"> {
+export interface Guard extends Omit<GuardDefinition, "before" | "after" | "history"> {
   readonly history: (params: unknown) => number;
   readonly before: (
     call: JudgedCall,

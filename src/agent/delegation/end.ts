@@ -52,10 +52,6 @@ const removeKeptThread = (draft: Draft, threadId: string): void => {
   removeThread(draft, threadId);
 };
 
-/** Keeps the thread for the next task of its caller. */
-const keepThread = (draft: Draft, threadId: string): void =>
-  changeChild(draft, threadId, { idle: true, completion: null, handover: null });
-
 /** Gathers all facts about an end; a called thread without them is a broken one. */
 const endFactsOf = (draft: Draft, thread: Thread) => {
   const { child, parent } = thread;
@@ -104,7 +100,8 @@ export const endChild = (draft: Draft, threadId: string): void => {
   cancelSubtree(draft, threadId, "now", "its caller has ended");
   if (handedOver) startPeer(draft, thread, child, begun, workOf(child, run));
   releaseTasks(draft, threadId);
-  if (child.persistent && caller !== null) keepThread(draft, threadId);
+  if (child.persistent && caller !== null)
+    changeChild(draft, threadId, { idle: true, completion: null, handover: null });
   else removeThread(draft, threadId);
   if (caller === null) {
     if (child.node !== null) forgetGraph(draft, child.node.dispatch);

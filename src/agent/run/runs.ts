@@ -106,10 +106,6 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
   };
 };
 
-/** Starts a run without input, which compacts the chat of an idle thread, and ends. */
-const startCompactionRun = (draft: Draft, threadId: string): void =>
-  openRun(draft, threadId, { inputs: [], light: false, outputSchema: null });
-
 /**
  * Starts a run for what waits for a thread at rest: an input, a compaction, or an announcement that is due.
  * Nothing starts before a due migration of the session. Returns whether a run started.
@@ -119,7 +115,9 @@ export const startNextRun = (draft: Draft, threadId: string): boolean => {
   if (!hasWork(thread, draft.context.now) || mustMigrateFirst(draft)) return false;
   const [first] = thread.inbox;
   if (first !== undefined) startRun(draft, first);
-  else if (thread.compact !== null) startCompactionRun(draft, threadId);
+  // A run without input compacts the chat, and ends.
+  else if (thread.compact !== null)
+    openRun(draft, threadId, { inputs: [], light: false, outputSchema: null });
   else retryAnnouncement(draft, threadId);
   return true;
 };

@@ -207,7 +207,8 @@ export const noSpending: Spending = {
   toolCalls: 0,
 };
 
-const combineUsage = (a: Usage, b: Usage, sign: 1 | -1): Usage => ({
+/** Adds up usage, or subtracts it. */
+export const addUsage = (a: Usage, b: Usage, sign: 1 | -1 = 1): Usage => ({
   input: a.input + sign * b.input,
   output: a.output + sign * b.output,
   cacheRead: a.cacheRead + sign * b.cacheRead,
@@ -215,14 +216,13 @@ const combineUsage = (a: Usage, b: Usage, sign: 1 | -1): Usage => ({
   total: a.total + sign * b.total,
 });
 
-export const addUsage = (a: Usage, b: Usage): Usage => combineUsage(a, b, 1);
-
 /** The last call of a thread saw a context of this many tokens. */
 export const contextTokens = (usage: Usage | null): number =>
   usage === null ? 0 : usage.input + usage.cacheRead + usage.cacheWrite;
 
-const combineSpending = (a: Spending, b: Partial<Spending>, sign: 1 | -1): Spending => ({
-  usage: b.usage === undefined ? a.usage : combineUsage(a.usage, b.usage, sign),
+/** Adds up spending, or subtracts it; what `b` leaves out counts as 0. */
+export const addSpending = (a: Spending, b: Partial<Spending>, sign: 1 | -1 = 1): Spending => ({
+  usage: b.usage === undefined ? a.usage : addUsage(a.usage, b.usage, sign),
   modelCalls: a.modelCalls + sign * (b.modelCalls ?? 0),
   unpriced: a.unpriced + sign * (b.unpriced ?? 0),
   estimated: a.estimated + sign * (b.estimated ?? 0),
@@ -230,12 +230,6 @@ const combineSpending = (a: Spending, b: Partial<Spending>, sign: 1 | -1): Spend
   time: a.time + sign * (b.time ?? 0),
   toolCalls: a.toolCalls + sign * (b.toolCalls ?? 0),
 });
-
-/** What `b` leaves out counts as 0. */
-export const addSpending = (a: Spending, b: Partial<Spending>): Spending => combineSpending(a, b, 1);
-
-/** Returns what was spent since an earlier sum. */
-export const spendingSince = (now: Spending, then: Spending): Spending => combineSpending(now, then, -1);
 
 /** Returns the cost, which is unknown once a call had no price. */
 export const costOf = ({ cost, unpriced }: Pick<Spending, "cost" | "unpriced">): number | null =>

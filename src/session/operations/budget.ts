@@ -10,7 +10,7 @@ import {
   limitKindOf,
   toApiAmount,
   costOf,
-  spendingSince,
+  addSpending,
 } from "../../agent/state/budget.ts";
 import type { Session } from "../../agent/state/session.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
@@ -194,4 +194,4 @@ export const spendingView = (spending: Spending) => ({
 
 /** Returns what a session used since it was cleared, for the session and its tenant's list. */
 export const totalsView = ({ spent, spentBefore }: Pick<Session, "spent" | "spentBefore">) =>
-  spendingView(spendingSince(spent, spentBefore));
+  spendingView(addSpending(spent, spentBefore, -1));

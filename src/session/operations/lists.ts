@@ -1,4 +1,4 @@
-import { spendingSince, noUsage } from "../../agent/state/budget.ts";
+import { addUsage, noUsage } from "../../agent/state/budget.ts";
 import * as z from "zod";
 import { runRecordOf } from "../../agent/run/runs.ts";
 import { awaitedAsks } from "../../agent/run/wait.ts";
@@ -117,7 +117,7 @@ export const newestRuns = ({ state, archive }: ReadSource, most: number): readon
 /** Returns what a live thread's task used, with all below it; for `main`, all since the session was cleared. */
 const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =>
   id === "main"
-    ? spendingSince(state.spent, state.spentBefore).usage
+    ? addUsage(state.spent.usage, state.spentBefore.usage, -1)
     : (run?.spent.usage ?? archive.child(id)?.end?.usage ?? noUsage);
 
 const liveThreadView = (reads: ReadSource, thread: Thread): Json => {
