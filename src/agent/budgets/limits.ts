@@ -65,7 +65,7 @@ export const findReachedLimit = (draft: Draft, threadId: string): ReachedLimit |
   const { current } = nextAttempt(draft, threadId, run).chain;
   const { before, compaction } = agent.effects;
   const shrinks =
-    run.phase.at === "ready" && (before.length > 0 || (run.compact !== null && compaction !== null));
+    run.phase.at === "ready" && (before.length > 0 || (thread.compact !== null && compaction !== null));
   const check = checkBudgetBeforeEffects(draft, thread, current, run, shrinks);
   if (check.is === "free") return null;
   return check.is === "wait" ? "wait" : check.reached;

@@ -167,11 +167,7 @@ const endStep = (run: Run, facts: ThreadFacts): Step | null => {
   return run.cancel === null && stop === null ? null : restStep;
 };
 
-const nextThink = (run: Run, facts: ThreadFacts): Step => {
-  if (run.phase.at === "ready") {
-    // A run without input only compacts.
-    if (run.inputs.length === 0 && run.compact === null) return finishStep("completed", "end_turn");
-  }
+const nextThink = (facts: ThreadFacts): Step => {
   if (facts.held !== null) return heldStep(facts.held);
   const limit = facts.limit();
   if (limit === "wait") return { do: "queue", for: "budget" };
@@ -182,7 +178,7 @@ const nextThink = (run: Run, facts: ThreadFacts): Step => {
 /** Returns the turn that would follow by itself, or the run's end if its turns brought it no further. */
 const nextTurn = (run: Run, facts: ThreadFacts): Step => {
   const { noProgressTurns: most } = facts;
-  if (most === 0 || run.repair || run.counters.idleTurns < most) return nextThink(run, facts);
+  if (most === 0 || run.repair || run.counters.idleTurns < most) return nextThink(facts);
   return finishStep("failed", "no_progress", `no_progress_turns: ${most} turns in a row made no progress`);
 };
 
@@ -190,7 +186,9 @@ const nextTurn = (run: Run, facts: ThreadFacts): Step => {
 const nextReady = (thread: Thread, run: Run, facts: ThreadFacts): Step => {
   if (planAskOf(run) !== null) return waitStep;
   if (isVerificationOpen(run)) return nextVerify(facts);
-  if (steeringInputsOf(thread).length > 0) return nextThink(run, facts);
+  // A run without input only compacts.
+  if (run.inputs.length === 0 && thread.compact === null) return finishStep("completed", "end_turn");
+  if (steeringInputsOf(thread).length > 0) return nextThink(facts);
   if (run.endAfterChildren === null) return nextTurn(run, facts);
   return facts.children === "none" ? finishStep("completed", run.endAfterChildren) : waitStep;
 };
@@ -209,8 +207,8 @@ const nextPrepare = ({ wait }: PreparingPhase, facts: ThreadFacts): Step => {
 };
 
 /** Ends a wait for budget as soon as there is enough. */
-const nextRetry = (run: Run, wait: RetryWait, facts: ThreadFacts): Step =>
-  wait.on === "budget" || isDue(wait, facts.now) ? nextThink(run, facts) : waitStep;
+const nextRetry = (wait: RetryWait, facts: ThreadFacts): Step =>
+  wait.on === "budget" || isDue(wait, facts.now) ? nextThink(facts) : waitStep;
 
 /** Decides the next step of a thread, as a total and pure function and as the only one that does. */
 export const next = (thread: Thread, facts: ThreadFacts): Step => {
@@ -228,7 +226,7 @@ export const next = (thread: Thread, facts: ThreadFacts): Step => {
     case "preparing":
       return nextPrepare(run.phase, facts);
     case "waiting":
-      return nextRetry(run, run.phase.wait, facts);
+      return nextRetry(run.phase.wait, facts);
     case "ready":
       return nextReady(thread, run, facts);
   }

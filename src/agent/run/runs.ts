@@ -37,7 +37,7 @@ import type { Run, RunEnding, RunProblem, RunResult } from "../state/run.ts";
 import { mergeFiles } from "../state/files.ts";
 import { freshCounters, freshRun } from "../state/run.ts";
 import { hasRun, hasWork, isAgentMessage } from "../state/thread.ts";
-import type { Draft, DraftRun } from "../transaction/draft.ts";
+import type { Draft, DraftRun, DraftThread } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
 import { turnFallbackChain, utilizationOf } from "../transaction/next-request.ts";
 import { appendResults, closeTurn } from "../turn/turns.ts";
@@ -70,36 +70,33 @@ export const startRun = (draft: Draft, input: Input, before: readonly string[] =
 /** Tries a failed announcement once more; what a person asked meanwhile stands in the chat. */
 const retryAnnouncement = (draft: Draft, threadId: string): void => {
   const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
-  openRun(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
+  openRun(draft, threadId, { ...plainBegin, inputs, announces: true });
   for (const id of inputs) {
     const input = findInput(draft, id);
     if (input !== undefined) rememberInput(draft, input);
   }
 };
 
-type RunBegin = Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact" | "announces">>;
+type RunBegin = Pick<Run, "inputs" | "light" | "outputSchema" | "announces">;
+
+/** Begin of a run without input, which compacts the chat, and ends. */
+const plainBegin: RunBegin = { inputs: [], light: false, outputSchema: null, announces: false };
 
 /** Returns whether a run needs a plan; a light run, a report and a compaction do not. */
-const isPlanWanted = (
-  { planBeforeExecute }: Agent,
-  { inputs, light, announces = false }: RunBegin,
-): boolean => planBeforeExecute !== false && inputs.length > 0 && !light && !announces;
+const isPlanWanted = ({ planBeforeExecute }: Agent, { inputs, light, announces }: RunBegin): boolean =>
+  planBeforeExecute !== false && inputs.length > 0 && !light && !announces;
 
 const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin): DraftRun => {
   const { now } = draft.context;
-  const { announces = false } = begin;
   return {
     ...freshRun,
+    ...begin,
     counters: { ...freshCounters },
     id: `run_${draft.state.nextRun}`,
-    inputs: begin.inputs,
     startedAt: now,
-    deadline: deadlineOf(agent, now, announces),
+    deadline: deadlineOf(agent, now, begin.announces),
     clock: startClock(agent.limits.activeMs, now),
-    announces,
-    light: begin.light,
     outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
-    compact: begin.compact ?? thread.compact,
     briefingTopics: briefingTopicsOf(draft, thread, agent, begin),
     plan: isPlanWanted(agent, begin) ? newPlan : null,
     target: targetAt(agent, turnFallbackChain(draft, thread.id).current),
@@ -115,9 +112,7 @@ export const startNextRun = (draft: Draft, threadId: string): boolean => {
   if (!hasWork(thread, draft.context.now) || mustMigrateFirst(draft)) return false;
   const [first] = thread.inbox;
   if (first !== undefined) startRun(draft, first);
-  // A run without input compacts the chat, and ends.
-  else if (thread.compact !== null)
-    openRun(draft, threadId, { inputs: [], light: false, outputSchema: null });
+  else if (thread.compact !== null) openRun(draft, threadId, plainBegin);
   else retryAnnouncement(draft, threadId);
   return true;
 };
@@ -130,7 +125,6 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   if (thread.child !== null)
     draft.blobs.push({ id: constraintsBlobId(run.id), text: JSON.stringify(thread.child.callerConstraints) });
   thread.run = run;
-  thread.compact = null;
   if (run.announces) thread.announce = announcementOf(thread, run);
   resetEffects(draft, thread.id);
   resetGuards(draft, thread.id, "run");
@@ -220,7 +214,7 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
   if (!isAnnounced) settleAnnouncement(draft, threadId, run, end);
   draft.state.updatedAt = draft.context.now;
   returnLeftInputs(draft, threadId, run);
-  keepCompaction(draft, threadId, run);
+  dropCompaction(thread, run);
   startNextRun(draft, threadId);
   if (!hasRun(draft.state)) closeLease(draft);
 };
@@ -238,11 +232,9 @@ const returnLeftInputs = (draft: Draft, threadId: string, { cancel }: Run): void
       else returnInput(draft, input, "no_budget");
 };
 
-/** Leaves a compaction that was requested in a run's last turn to the next run, or to one of its own. */
-const keepCompaction = (draft: Draft, threadId: string, { compact, cancel }: Run): void => {
-  const { child, chat } = threadOf(draft, threadId);
-  if (compact === null || cancel !== null || child !== null || chat.length === 0) return;
-  threadOf(draft, threadId).compact = compact;
+/** Drops a requested compaction that no later run of the thread is to do. */
+const dropCompaction = (thread: DraftThread, { cancel }: Run): void => {
+  if (cancel !== null || thread.child !== null || thread.chat.length === 0) thread.compact = null;
 };
 
 const lastAnswerId = (thread: Thread, run: Run): string | null => {

@@ -262,7 +262,6 @@ export const freshRun = {
   verification: null,
   briefingTopics: [],
   plan: null,
-  compact: null,
   reply: null,
 } satisfies Partial<Run>;
 
@@ -331,8 +330,6 @@ export interface Run {
   readonly briefingTopics: readonly BriefingTopic[];
   /** Null if the run makes no plan. */
   readonly plan: RunPlan | null;
-  /** Compaction that the API asked for, which runs before the next turn. */
-  readonly compact: { readonly instructions: string | null } | null;
   /** Last completed model call, from which the metrics of the open turn come. */
   readonly reply: ReplyMetrics | null;
   /** The model target of the newest attempt. */

@@ -161,6 +161,6 @@ export interface Thread {
   readonly lastRun: string | null;
   /** How the last run ended; null before the first end. */
   readonly lastEnd: Pick<RunEnding, "state" | "reason"> | null;
-  /** Requested compaction that no run has done; the next one does it. */
-  readonly compact: Run["compact"];
+  /** Compaction that the API asked for: the run does it before its next turn, otherwise the next run does. */
+  readonly compact: { readonly instructions: string | null } | null;
 }

@@ -82,10 +82,10 @@ export const startTurn = (draft: Draft, threadId: string): void => {
 
 /** Begins the compaction that the API asked for; false if there is none to do. */
 const startCompaction = (draft: Draft, threadId: string): boolean => {
-  const run = runOf(draft, threadId);
-  const { compact } = run;
+  const thread = threadOf(draft, threadId);
+  const { compact } = thread;
   if (compact === null) return false;
-  run.compact = null;
+  thread.compact = null;
   if (agentOf(draft, threadId).effects.compaction === null) return false;
   startPreparing(draft, threadId, { kind: "compaction", force: { why: "api", ...compact } });
   return true;
