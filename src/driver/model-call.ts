@@ -135,7 +135,6 @@ const takeTicket = async (
 /** Longest frame of a provider that is sent to watchers, in bytes. */
 const longestFrame = 65_536;
 
-/** Cuts the data of a frame that is too long. */
 const fitFrame = (frame: ProviderFrame): ProviderFrame => {
   const bytes = utf8Length(JSON.stringify(frame));
   if (bytes <= longestFrame) return frame;

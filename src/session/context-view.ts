@@ -64,7 +64,6 @@ const noAuthor: ChangeAuthor = { effect: null, reason: null };
 const overlayAuthor = ({ overlay }: Message): ChangeAuthor =>
   overlay === undefined ? noAuthor : { effect: overlay.by, reason: overlay.reason ?? null };
 
-/** Returns the author of a note or a summary. */
 const noteAuthor = (message: Message): ChangeAuthor => {
   const { summary, sender = null, reason = null } = message;
   if (summary !== undefined) return { effect: summary.by, reason: summary.reason ?? null };

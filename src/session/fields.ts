@@ -82,9 +82,6 @@ const suggestKnown = (name: string, known: readonly string[]): string => {
   return `${meant}${known.length === 0 ? "" : ` (known: ${known.join(", ")})`}`;
 };
 
-const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>((part, key) => (isContainer(part) ? Reflect.get(part, key) : undefined), value);
-
 /** Returns the message for a field that names no known kind; undefined if the issue is about something else. */
 const unknownKindMessage = (
   issue: z.core.$ZodIssueInvalidUnion,
@@ -92,7 +89,7 @@ const unknownKindMessage = (
   path: readonly PropertyKey[],
 ): string | undefined => {
   if (issue.discriminator === undefined || !("options" in issue)) return undefined;
-  const kind = valueAt(value, path);
+  const kind = path.reduce(partOfValue, value);
   const known = issue.options.map(String);
   return typeof kind === "string"
     ? `there is no ${issue.discriminator} ${kind}${suggestKnown(kind, known)}`

@@ -67,7 +67,6 @@ const createJsonReader = (text: string): JsonReader => {
   return reader;
 };
 
-/** Reads a string up to its closing quote. */
 const readString = ({ take }: JsonReader): boolean => {
   if (!take(/"/y)) return false;
   while (take(piece));

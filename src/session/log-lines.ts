@@ -86,7 +86,6 @@ interface EndedStep {
 const attemptNameOf = ({ run, turn, attempt }: SessionEvent): string =>
   [run, turn, attempt].filter((part) => part !== undefined).join(".");
 
-/** Returns when a thread's attempt began. */
 const attemptStartedAt = (before: Session, thread: string, now: number): number => {
   const run = before.threads[thread]?.run ?? null;
   return modelCallOf(run)?.startedAt ?? now;

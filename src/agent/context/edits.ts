@@ -19,7 +19,6 @@ import {
 
 /** An effect changes what the model sees only through these edits. Originals stay stored. */
 
-/** The sums of a list of edits. */
 interface EditCounts {
   readonly injected: number;
   readonly overlaid: number;

@@ -10,7 +10,6 @@ import type { Thread } from "../state/thread.ts";
 import { requestTokens, declaresTools, planInstruction } from "../transaction/next-request.ts";
 import type { ThinkingPhase } from "../transaction/next-request.ts";
 
-/** Facts that a request of a turn is made of. */
 interface RequestFacts {
   readonly agent: Agent;
   readonly target: ModelTarget;

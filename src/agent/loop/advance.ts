@@ -209,7 +209,6 @@ const mayEnd = (run: Run): boolean =>
 const isQueued = (draft: Draft, { id, run }: Thread): boolean =>
   run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id);
 
-/** Returns whether a called agent works on a task that was cancelled meanwhile. */
 const worksOnCancelledTask = (draft: Draft, { child, run }: Thread): boolean =>
   run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 

@@ -62,7 +62,6 @@ export const beginFileChange = (
   return begun;
 };
 
-/** Answer to the caller of a change. */
 interface FileChangeAnswer {
   readonly status: 200 | 201;
   readonly json: string;

@@ -212,7 +212,6 @@ const denyPlan = (draft: Draft, { thread }: Ask): Json => {
   return "deny";
 };
 
-/** Applies the default of an approval that was not given, by its rule. */
 const applyApprovalDefault = (draft: Draft, ask: Ask): Json => {
   const effect = approvalDefaultOf(draft, ask);
   applyAnswer(draft, ask, effect);

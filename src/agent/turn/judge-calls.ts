@@ -144,7 +144,6 @@ interface Judgement {
   readonly end: ReplyRefusal | null;
 }
 
-/** Judges one call by all guards. */
 const judgeCall = (draft: Draft, threadId: string, call: JudgedCall, known: JudgingFacts): Judgement => {
   const given: GivenVerdict[] = [];
   for (const bound of agentOf(draft, threadId).guards) {

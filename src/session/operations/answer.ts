@@ -278,7 +278,6 @@ export const answerOperation = defineWrite({
 /** Stands for whoever signed in, since the deployment does not know who it was. */
 const signer = "login";
 
-/** Lists the open asks to sign in at a server. */
 const loginAsks = ({ asks }: Pick<Session, "asks">, server: string): readonly Ask[] =>
   Object.values(asks).filter(
     ({ authorization }) => authorization?.login === true && authorization.server === server,

@@ -114,7 +114,6 @@ export const eventsOperation = defineRead({
   },
 });
 
-/** Number of threads in a snapshot. */
 const shownThreads = 200;
 
 /** Number of messages of a thread in a snapshot. */

@@ -43,7 +43,6 @@ export const storeBlob = (draft: Draft, text: string): string => {
 
 /** Defines the files that are kept with a session, for inputs to name. Their bytes are blobs, the rest is a row. */
 
-/** Number of files that a session keeps. */
 const mostUploads = 100;
 
 /** Most bytes of a file. */
