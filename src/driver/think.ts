@@ -60,6 +60,7 @@ const requestOf = (
     hidden: run.hidden,
     schema: run.outputSchema,
     previous: thread.previousNewest,
+    refusedBefore: thread.refusedBefore,
     messages,
     maxTokens: allowedOutput(target, call.input, call.reservation.output),
     media: (blob) => host.media(blob),

@@ -11,6 +11,8 @@ export interface ModelEntry {
   readonly window: number | null;
   readonly max_output: number;
   readonly capabilities: Capabilities;
+  /** Name of the protocol over which the model takes tools; null = the provider's. */
+  readonly protocol: string | null;
   /** Efforts that the model accepts, lowest first; null = the provider's. */
   readonly efforts: readonly Effort[] | null;
 }
@@ -43,6 +45,7 @@ const entryByFamily = (model: string): ModelEntry => {
     window: row?.window ?? null,
     max_output: row?.max_output ?? unboundedOutput,
     capabilities: { ...plainCapabilities, sampling },
+    protocol: null,
     efforts: null,
   };
 };
@@ -51,15 +54,26 @@ const scriptedEntry: ModelEntry = {
   window: null,
   max_output: unboundedOutput,
   capabilities: scriptedCapabilities,
+  protocol: null,
   efforts: null,
 };
 
-/** Returns the entry of an unknown model of a known vendor: like its newest generation, but with an unknown window. */
+const knownEntryOf = ({ window, max_output, capabilities, protocol, efforts }: ModelRow): ModelEntry => ({
+  window,
+  max_output,
+  capabilities,
+  protocol: protocol ?? null,
+  efforts: efforts ?? null,
+});
+
+/**
+ * Returns the entry of an unknown model of a known vendor, often a deployment's name: it can do what the newest
+ * generation can, but its window is unknown, and it is asked as the provider's plain models are.
+ */
 const unknownEntryOf = (newest: ModelRow): ModelEntry => ({
+  ...knownEntryOf(newest),
   window: null,
-  max_output: newest.max_output,
-  capabilities: newest.capabilities,
-  efforts: newest.efforts ?? null,
+  protocol: null,
 });
 
 const entryOf = (kind: string, model: string): ModelEntry => {
@@ -67,17 +81,18 @@ const entryOf = (kind: string, model: string): ModelEntry => {
   const newest = modelRows.find((row) => row.kind === kind);
   if (newest === undefined) return entryByFamily(model);
   const row = findLongestPrefix(modelRows, kind, model);
-  return row === undefined ? unknownEntryOf(newest) : { ...row, efforts: row.efforts ?? null };
+  return row === undefined ? unknownEntryOf(newest) : knownEntryOf(row);
 };
 
 /** Describes a model of a provider kind: its family's row, else its vendor's newest, with the team's overrides. */
 export const describeModel = (kind: string, model: string, override: ModelOverride = {}): ModelEntry => {
-  const { window, max_output, capabilities, efforts } = entryOf(kind, model);
+  const { window, max_output, capabilities, protocol, efforts } = entryOf(kind, model);
   const given = Object.entries(override.capabilities ?? {}).filter(([, value]) => value !== undefined);
   return {
     window,
     max_output: override.max_output ?? max_output,
     capabilities: { ...capabilities, ...(Object.fromEntries(given) as Partial<Capabilities>) },
+    protocol,
     efforts,
   };
 };

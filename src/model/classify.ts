@@ -44,6 +44,8 @@ const codesByType: Readonly<Record<string, ModelErrorCode>> = {
   resource_exhausted: "rate_limited",
   overloaded_error: "overloaded",
   unavailable: "overloaded",
+  server_is_overloaded: "overloaded",
+  slow_down: "overloaded",
   api_error: "server_error",
   server_error: "server_error",
   internal_server_error: "server_error",
@@ -65,8 +67,14 @@ const codesByType: Readonly<Record<string, ModelErrorCode>> = {
   request_too_large: "context_overflow",
   exceed_context_size_error: "context_overflow",
   model_max_prompt_tokens_exceeded: "context_overflow",
+  invalid_encrypted_content: "reasoning_refused",
   invalid_request_error: "invalid_request",
   invalid_argument: "invalid_request",
+  invalid_prompt: "invalid_request",
+  bio_policy: "invalid_request",
+  cyber_policy: "invalid_request",
+  misalignment_policy_violation: "invalid_request",
+  image_content_policy_violation: "invalid_request",
 };
 
 const codesByStatus: Readonly<Record<number, ModelErrorCode>> = {
@@ -84,6 +92,8 @@ const codesByStatus: Readonly<Record<number, ModelErrorCode>> = {
 
 const outOfMoneyPattern =
   /credit balance|insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing hard limit|used all available credits|spending limit|specified API usage limits|(extra usage is|usage credits are) required/i;
+const badSignaturePattern =
+  /invalid `?signature`? in `?thinking|thought.?signature is (not valid|invalid)|corrupted thought/i;
 const badKeyPattern =
   /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)|organization has been disabled/i;
 
@@ -101,12 +111,19 @@ const isQuota = (
   return [400, 403, 429].includes(status) && outOfMoneyPattern.test(message);
 };
 
+/** Returns the code of a refusal that only its sentence tells from others. */
+const codeOfPhrase = ({ message, details }: ErrorDetails): ModelErrorCode | undefined => {
+  if (badKeyPattern.test(`${message} ${details}`)) return "auth";
+  return badSignaturePattern.test(message) ? "reasoning_refused" : undefined;
+};
+
 const codeOf = (details: ErrorDetails, status: number | undefined): ModelErrorCode => {
   const codes = [...details.types].map((type) => codesByType[type]).filter((code) => code !== undefined);
   if (isRedirect(status)) return "invalid_request";
   if (isQuota(details, codes, status)) return "quota_exceeded";
   if (codes.includes("context_overflow") || isOverflow(details.message, status)) return "context_overflow";
-  if ((status ?? 400) < 500 && badKeyPattern.test(`${details.message} ${details.details}`)) return "auth";
+  const phrased = (status ?? 400) < 500 ? codeOfPhrase(details) : undefined;
+  if (phrased !== undefined) return phrased;
   const typed = codes.find((code) => code !== "invalid_request") ?? codes[0];
   return status === undefined ? (typed ?? "server_error") : codeOfStatus(status, typed);
 };
@@ -121,7 +138,8 @@ const codeOfStatus = (status: number, typed: ModelErrorCode | undefined): ModelE
   const known = codesByStatus[status];
   if (known !== undefined) return known;
   if (status >= 500) return typed === "overloaded" ? "overloaded" : "server_error";
-  return typed === "model_not_found" || typed === "auth" ? typed : "invalid_request";
+  const isNamed = typed === "model_not_found" || typed === "auth" || typed === "reasoning_refused";
+  return isNamed ? typed : "invalid_request";
 };
 
 const sentences: Readonly<Record<ModelErrorCode, string>> = {
@@ -135,6 +153,7 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
   quota_exceeded: "The provider account has no quota or credit left",
   auth: "The provider refuses the key or its permissions",
   model_not_found: "The provider does not know the model or the address",
+  reasoning_refused: "The provider refuses reasoning that it sent before",
   context_overflow: "The request is longer than the model's context window",
   invalid_request: "The provider refuses the request",
   cancelled: "The call was cancelled",

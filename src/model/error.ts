@@ -13,6 +13,7 @@ export type ModelErrorCode =
   | "auth"
   | "model_not_found"
   | "context_overflow"
+  | "reasoning_refused"
   | "invalid_request"
   | "cancelled";
 

@@ -9,6 +9,8 @@ export interface ModelRow {
   readonly window: number;
   readonly max_output: number;
   readonly capabilities: Capabilities;
+  /** Name of the protocol over which the family takes tools; absent = the provider's. */
+  readonly protocol?: string;
   /** Efforts that the family accepts, lowest first; absent = the provider's. */
   readonly efforts?: readonly Effort[];
 }
@@ -21,7 +23,6 @@ const able: Capabilities = {
   reasoning_off: true,
   sampling: true,
   forced_tool_with_reasoning: true,
-  tools_with_reasoning: true,
 };
 
 type ModelFamily = Omit<ModelRow, "kind" | "prefix">;
@@ -75,16 +76,14 @@ const upToXhigh: readonly Effort[] = ["low", "medium", "high", "xhigh"];
 const upToHigh: readonly Effort[] = ["low", "medium", "high"];
 const long = { window: 1_050_000, max_output: 128_000 } as const;
 
-/** Models that refuse tools over chat completions, unless their reasoning is switched off, and the effort `max`. */
+/** Models that refuse the effort `max`, and over chat completions tools, unless their reasoning is switched off. */
 const recentGpt = {
   ...long,
-  capabilities: { ...effort, tools_with_reasoning: false },
+  capabilities: effort,
+  protocol: "openai-responses",
   efforts: upToXhigh,
 } as const;
-const alwaysReasoningGpt = {
-  ...recentGpt,
-  capabilities: { ...recentGpt.capabilities, reasoning_off: false },
-} as const;
+const alwaysReasoningGpt = { ...recentGpt, capabilities: alwaysEffort } as const;
 
 const openai = modelRowsOf("openai", {
   "gpt-6.1-sol": alwaysReasoningGpt,

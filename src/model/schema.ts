@@ -12,8 +12,10 @@ const reasoningSchema = z
     budget_tokens: count(1_024).optional().describe("Tokens for thinking, instead of an effort."),
     summary: z
       .enum(["auto", "none"])
-      .default("auto")
-      .describe("Whether reasoning is summarised for the stream."),
+      .optional()
+      .describe(
+        "Whether reasoning is summarised for the stream; omitted: auto, but none over openai-responses, where only verified organisations get it.",
+      ),
   })
   .refine((value) => value.effort === undefined || value.budget_tokens === undefined, {
     error: "exclusive_keys: set effort or budget_tokens, not both",
@@ -96,7 +98,6 @@ const capabilitiesSchema = z.strictObject({
   reasoning_off: z.boolean().describe("Its reasoning can be switched off."),
   sampling: z.boolean().describe("Accepts temperature and top_p."),
   forced_tool_with_reasoning: z.boolean().describe("May be forced to call a tool while reasoning."),
-  tools_with_reasoning: z.boolean().describe("Takes tools while reasoning."),
 });
 export type Capabilities = DeepReadonly<z.output<typeof capabilitiesSchema>>;
 

@@ -32,8 +32,14 @@ export const sendFailureOf = (error: unknown, origin: AttemptOrigin, signal: Abo
 
 type ErrorWatch = Pick<Deadlines, "signal" | "timers">;
 
-/** Reads the text of an error answer; if it does not end, or breaks off, returns what arrived. */
-const readErrorText = async ({ body }: Response, { signal, timers }: ErrorWatch): Promise<string> => {
+type RawReader = Pick<CompleteOptions, "onRaw">;
+
+/** Reads and shows the text of an error answer; if it does not end, or breaks off, returns what arrived. */
+const readErrorText = async (
+  { body }: Response,
+  { signal, timers }: ErrorWatch,
+  { onRaw }: RawReader,
+): Promise<string> => {
   const gatherer = createBodyGatherer(body ?? new Blob([]).stream(), timers);
   const decoder = new TextDecoder();
   const until = timers.now() + usualWait;
@@ -49,7 +55,9 @@ const readErrorText = async ({ body }: Response, { signal, timers }: ErrorWatch)
   } finally {
     await gatherer.stop(false);
   }
-  return text.slice(0, maxErrorBody);
+  text = text.slice(0, maxErrorBody);
+  if (text !== "") onRaw?.([text]);
+  return text;
 };
 
 /** Reads an error answer and returns its failure. */
@@ -57,9 +65,10 @@ export const readAnswerFailure = async (
   response: Response,
   origin: AttemptOrigin,
   watch: ErrorWatch,
+  live: RawReader = {},
 ): Promise<ModelError> => {
   const { status, headers } = response;
-  const body = await readErrorText(response, watch);
+  const body = await readErrorText(response, watch, live);
   return new ModelError(classify({ status, headers, body }, origin, watch.timers.now()));
 };
 
@@ -77,10 +86,11 @@ export const checkStream = async (
   response: Response,
   faults: Faults,
   watch: ErrorWatch,
+  live: RawReader,
 ): Promise<ReadableStream<Uint8Array>> => {
   const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
   if (type === "text/event-stream" && response.body !== null) return response.body;
-  const body = await readErrorText(response, watch);
+  const body = await readErrorText(response, watch, live);
   if (hasError(body)) throw faults.inBand(body);
   const what = namedTypes.has(type) ? type : "another content type";
   throw faults.broken(`${what} instead of text/event-stream`);
@@ -116,7 +126,7 @@ export async function* readReply(
   decoder: Decoder,
   faults: Faults,
   deadlines: Pick<Deadlines, "read" | "timers">,
-  { onRaw }: Pick<CompleteOptions, "onRaw"> = {},
+  { onRaw }: RawReader = {},
 ): AsyncGenerator<readonly ModelEvent[]> {
   const gatherer = createBodyGatherer(body, deadlines.timers);
   const guard = createByteGuard();

@@ -38,7 +38,7 @@ export const fetchEmbeddings = async (
   if (base === null) throw new Error(`provider ${config.name}: base_url is missing`);
   const headers = new Headers({ "content-type": "application/json" });
   for (const [name, value] of readCredentials({ profile, config }, secret)) headers.set(name, value);
-  const response = await egress(endpointOf(secret(base), profile.protocol, "/embeddings"), {
+  const response = await egress(endpointOf(secret(base), { name: profile.protocol, path: "/embeddings" }), {
     method: "POST",
     headers,
     body: JSON.stringify({ model: secret(config.model), input: texts, encoding_format: "float" }),

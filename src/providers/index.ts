@@ -1,8 +1,10 @@
+import { describeModel } from "../model/catalogue.ts";
 import type { ModelOverride } from "../model/schema.ts";
 import type { Completer } from "../model/completer.ts";
 import { createScriptedCompleter } from "../model/scripted/scripted.ts";
 import { anthropicMessages } from "../protocols/anthropic/messages.ts";
 import { openAiChat } from "../protocols/openai/chat.ts";
+import { openAiResponses } from "../protocols/openai-responses/responses.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import type { Egress } from "../tools/egress/egress.ts";
 import { anthropic } from "./anthropic.ts";
@@ -19,7 +21,7 @@ import { createWireCompleter } from "./wire-completer.ts";
 export const profiles: readonly Profile[] = [anthropic, openai, grok, gemini, openaiCompatible];
 
 /** The wire formats that these providers speak. */
-export const protocols: readonly Protocol[] = [anthropicMessages, openAiChat];
+export const protocols: readonly Protocol[] = [anthropicMessages, openAiChat, openAiResponses];
 
 export interface CompleterOptions {
   /** The compiled provider section. */
@@ -38,6 +40,18 @@ export interface CompleterOptions {
   /** Protocols of the team's extensions. */
   readonly ownProtocols?: readonly Protocol[];
 }
+
+/** Returns the protocol that the team names, else the one that the model needs, else the provider's. */
+export const chooseProtocol = (
+  { name, kind, model, protocol }: Pick<ProviderConfig, "name" | "kind" | "model" | "protocol">,
+  profile: Profile,
+  ownProtocols: readonly Protocol[] = [],
+): Protocol => {
+  const spoken = protocol ?? describeModel(kind, model).protocol ?? profile.protocol;
+  const found = [...ownProtocols, ...protocols].find((each) => each.name === spoken);
+  if (found === undefined) throw new Error(`provider ${name}: unknown protocol ${spoken}`);
+  return found;
+};
 
 /**
  * Creates the completer of a provider section and model. It is cheap and stateless: each model
@@ -58,9 +72,7 @@ export const createCompleter = (options: CompleterOptions): Completer => {
   }
   const profile = [...extensions, ...profiles].find(({ kind }) => kind === config.kind);
   if (profile === undefined) throw new Error(`provider ${config.name}: unknown kind ${config.kind}`);
-  const protocol = [...ownProtocols, ...protocols].find(({ name }) => name === profile.protocol);
-  if (protocol === undefined)
-    throw new Error(`provider ${config.name}: unknown protocol ${profile.protocol}`);
+  const protocol = chooseProtocol({ ...config, model }, profile, ownProtocols);
   const { secret, egress, field = `providers.${config.name}` } = options;
   return createWireCompleter({ profile, protocol, config, model, override, secret, egress, now, field });
 };

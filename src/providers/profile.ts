@@ -4,7 +4,7 @@ import type { ProviderConfig } from "./schema.ts";
 /** A provider as data: its protocol, its address, and how it deviates. */
 export interface Profile {
   readonly kind: string;
-  /** `anthropic-messages`, `openai-chat`, or the name of a protocol of the team's own. */
+  /** Name of the protocol, unless the team or the model names another: a built-in one, or one of the team's own. */
   readonly protocol: string;
   /** The API's address; null if `base_url` must be given. */
   readonly baseUrl: string | null;

@@ -25,6 +25,9 @@ export const providerKinds = [
 /** Headers that belong to the connection, in small letters. */
 export const forbiddenHeaders: readonly string[] = ["host", "content-length", "cookie"];
 
+/** The protocols between which providers of the OpenAI family choose. */
+const openaiProtocols = ["openai-chat", "openai-responses"] as const;
+
 /** How a compatible server deviates from the OpenAI protocol. */
 const compatSchema = z.strictObject({
   max_tokens_field: z
@@ -54,6 +57,10 @@ const batchSchema = z.strictObject({
 export const providerSchema = z.strictObject({
   name: name().describe("Name under which agents use this provider."),
   kind: z.string().meta({ description: "Which API it speaks.", "x-names": "provider_kinds" }),
+  protocol: z
+    .enum(openaiProtocols)
+    .optional()
+    .describe("Protocol of an OpenAI-like API; omitted: the one that the model needs, else openai-chat."),
   base_url: z.string().optional().describe("Address of the API; omitted: the vendor's."),
   api_key: z.string().optional().describe("Key, as a reference like ${ANTHROPIC_API_KEY}."),
   auth: z.enum(["bearer", "x-api-key"]).optional().describe("Header that carries the key; omitted: by kind."),

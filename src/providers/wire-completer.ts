@@ -59,7 +59,7 @@ const createHeaderCache = (): ((built: Headers, keys: CredentialMap) => Headers)
 };
 
 /** The address of requests, computed again when the provider's address changes. */
-const createAddressCache = ({ config, profile, secret, field }: WireOptions, path: string) => {
+const createAddressCache = ({ config, profile, protocol, secret, field }: WireOptions) => {
   const base = config.base_url ?? profile.baseUrl;
   let known = { base: "", url: "" };
   return (origin: AttemptOrigin): string => {
@@ -69,7 +69,7 @@ const createAddressCache = ({ config, profile, secret, field }: WireOptions, pat
     if (address === known.base) return known.url;
     if (!URL.canParse(address))
       throw modelError("invalid_request", origin, `${field}.base_url: not a valid URL`);
-    known = { base: address, url: endpointOf(address, profile.protocol, path) };
+    known = { base: address, url: endpointOf(address, protocol) };
     return known.url;
   };
 };
@@ -83,6 +83,7 @@ interface WireAttempt {
   readonly origin: AttemptOrigin;
   readonly request: ModelRequest;
   readonly deadlines: Deadlines;
+  readonly live: Pick<CompleteOptions, "onDelta" | "onRaw">;
 }
 
 const sendRequest = async ({
@@ -94,6 +95,7 @@ const sendRequest = async ({
   origin,
   request,
   deadlines,
+  live,
 }: WireAttempt): Promise<{
   readonly response: Response;
   readonly droppedParameters: readonly string[];
@@ -121,7 +123,7 @@ const sendRequest = async ({
   let failure: ModelError | null;
   try {
     response = await sent;
-    failure = response.ok ? null : await readAnswerFailure(response, origin, deadlines);
+    failure = response.ok ? null : await readAnswerFailure(response, origin, deadlines, live);
   } catch (error) {
     throw sendFailureOf(error, origin, deadlines.signal);
   }
@@ -129,11 +131,8 @@ const sendRequest = async ({
   return { response, droppedParameters, maxTokens, hash };
 };
 
-const runAttempt = async (
-  attempt: WireAttempt,
-  { onDelta, onRaw }: Pick<CompleteOptions, "onDelta" | "onRaw">,
-): Promise<Completion> => {
-  const { options, protocol, target, origin, request, deadlines } = attempt;
+const runAttempt = async (attempt: WireAttempt): Promise<Completion> => {
+  const { options, protocol, target, origin, request, deadlines, live } = attempt;
   const { now } = options;
   const startedAt = now();
   const { response, droppedParameters, maxTokens, hash } = await sendRequest(attempt);
@@ -141,11 +140,11 @@ const runAttempt = async (
   const { headers } = response;
   const faults = createFaults(origin, headers, now);
   const requestId = headers.get("request-id") ?? headers.get("x-request-id") ?? undefined;
-  const body = await checkStream(response, faults, deadlines).catch((error: unknown) => {
+  const body = await checkStream(response, faults, deadlines, live).catch((error: unknown) => {
     throw sendFailureOf(error, origin, deadlines.signal);
   });
   const decoder = protocol.decoder(request, target, faults, requestId?.slice(0, 100));
-  const completion = await collect(readReply(body, decoder, faults, deadlines, onRaw && { onRaw }), {
+  const completion = await collect(readReply(body, decoder, faults, deadlines, live), {
     request,
     provider: origin.provider,
     maxOutput: maxTokens,
@@ -154,7 +153,7 @@ const runAttempt = async (
     now,
     signal: deadlines.signal,
     holdUntil: readHoldUntil(headers, now()),
-    ...(onDelta !== undefined && { onDelta }),
+    ...(live.onDelta !== undefined && { onDelta: live.onDelta }),
   });
   return droppedParameters.length === 0
     ? { ...completion, requestHash: hash }
@@ -178,7 +177,7 @@ export const createWireCompleter = (options: WireOptions): Completer => {
   const { config, model, protocol } = options;
   const provider = config.name;
   const target = targetOf(options);
-  const address = createAddressCache(options, protocol.path);
+  const address = createAddressCache(options);
   const headers = createHeaderCache();
   return {
     provider,
@@ -189,10 +188,17 @@ export const createWireCompleter = (options: WireOptions): Completer => {
       const origin = { provider, model: request.model };
       const deadlines = startDeadlines(config.timeouts, origin, signal, timers);
       try {
-        return await runAttempt(
-          { options, protocol, target, address, headers, origin, request, deadlines },
+        return await runAttempt({
+          options,
+          protocol,
+          target,
+          address,
+          headers,
+          origin,
+          request,
+          deadlines,
           live,
-        );
+        });
       } finally {
         deadlines.stop();
       }

@@ -192,6 +192,14 @@ export const fixtures: readonly Fixture[] = [
     good: team({ top: "sessions: { on_busy: queue }" }),
   },
   {
+    code: "exclusive_keys",
+    bad: team({ provider: "    protocol: openai-responses" }),
+    says: [
+      "team.yaml:6:15 error exclusive_keys providers[0].protocol: anthropic does not speak openai-responses\n  remove protocol, or set the kind of a provider that speaks it",
+    ],
+    good: team({ provider: "    protocol: openai-responses" }).replace("anthropic", "openai"),
+  },
+  {
     code: "invalid_duration",
     bad: team({ top: "limits: { asks: { timeout: 30 } }" }),
     says: [

@@ -161,14 +161,6 @@ export const warnings: readonly Fixture[] = [
     }).replace("anthropic", "openai"),
   },
   {
-    code: "tools_refused",
-    bad: team({ agent: "    model: gpt-6.1-sol" }).replace("anthropic", "openai"),
-    says: [
-      "team.yaml:9:12 warning tools_refused agents[0].model: gpt-6.1-sol refuses the tools of guide over chat completions, since it always reasons\n  use another model, or set models.gpt-6.1-sol.capabilities.tools_with_reasoning for a server that takes them",
-    ],
-    good: team({ agent: "    model: gpt-6.1-terra" }).replace("anthropic", "openai"),
-  },
-  {
     code: "delegation_impossible",
     bad: team({ agent: "    options: { max_delegation_depth: 5 }" }),
     says: [

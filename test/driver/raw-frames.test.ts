@@ -24,7 +24,7 @@ providers:
     api_key: \${KEY}
     headers: { X-One: "\${HEADER}" }
     rate_limit: { max_retries: 0 }
-    model: ${kind === "openai" ? "gpt-6.1-sol" : "claude-sonnet-5-5"}
+    model: ${kind === "openai" ? "gpt-5.2" : "claude-sonnet-5-5"}
 agents:
   - { name: helper, effects: [] }
 ${top}
@@ -46,7 +46,7 @@ test.each(["anthropic", "openai"] as const)(
     const bench = await open(kind);
     await say(bench);
     const places = bench.frames.map((frame) => ({ ...frame, data: "" }));
-    const model = kind === "openai" ? "gpt-6.1-sol" : "claude-sonnet-5-5";
+    const model = kind === "openai" ? "gpt-5.2" : "claude-sonnet-5-5";
     expect(places[0]).toEqual({
       type: "llm_provider_raw",
       thread: "main",
@@ -82,6 +82,18 @@ test.each(["anthropic", "openai"] as const)(
     expect(all.length).toBeGreaterThan(10);
   },
 );
+
+test("MO-40: what a provider says when it refuses a request is shown, without secrets, and not stored", async () => {
+  const message = `Your organization must be verified, canary-of-the-key. ${"x".repeat(100_000)}`;
+  fake.play(() => ({ status: 400, body: { error: { type: "invalid_request_error", message } } }));
+  const bench = await open("openai");
+  expect(await say(bench)).toMatchObject({ state: "failed", reason: "provider_error" });
+  expect(bench.frames).toHaveLength(1);
+  expect(bench.frames[0]).toMatchObject({ type: "llm_provider_raw", attempt: 1, provider: "main" });
+  expect(bench.frames[0]?.data).toContain("Your organization must be verified, [secret:KEY].");
+  expect(Buffer.byteLength(JSON.stringify(bench.frames[0]))).toBeLessThanOrEqual(65_536);
+  expect(stored(bench)).not.toContain("verified");
+});
 
 test("MO-40: a frame has at most 64 KiB and says that it was cut", async () => {
   const text = '"é\n'.repeat(40_000);

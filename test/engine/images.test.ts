@@ -5,6 +5,7 @@ import type { ToolContext, ToolOutput } from "../../src/tools/define-tool.ts";
 import { createLocalWorkspace } from "../sandbox/local.ts";
 import type { Bench } from "../support/bench.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
+import { models } from "../support/fake-provider-client.ts";
 import type { FakeProvider, FakeRequest } from "../support/fake-provider.ts";
 import { benchOf, eventsOf, lastEvent, lastText, say, wireEnv } from "./harness.ts";
 
@@ -17,13 +18,13 @@ afterAll(() => fake.close());
 const png =
   "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
-const team = (kind: "anthropic" | "openai" | "compatible"): string => `
+const team = (kind: "anthropic" | "openai" | "responses" | "compatible"): string => `
 providers:
   - name: main
-    kind: ${kind === "compatible" ? "openai-compatible" : kind}
+    kind: ${{ anthropic: kind, openai: kind, responses: "openai", compatible: "openai-compatible" }[kind]}
     base_url: "${fake.url(kind)}"
     api_key: "\${KEY}"
-    model: ${{ anthropic: "claude-sonnet-5-5", openai: "gpt-6.1-sol", compatible: "house" }[kind]}
+    model: ${{ ...models, compatible: "house" }[kind]}
 agents:
   - name: helper
     effects: []
@@ -81,6 +82,7 @@ const blobs = (bench: Bench): readonly string[] => bench.rows("blobs").map(({ te
 test.each([
   ["anthropic", `"source":{"type":"base64","media_type":"image/png","data":"${png}"}`],
   ["openai", `"image_url":{"url":"data:image/png;base64,${png}"}`],
+  ["responses", `{"type":"input_image","image_url":"data:image/png;base64,${png}","detail":"auto"}`],
 ] as const)(
   "toolboxes §3: fs_read shows an image to a model over %s, after a restart too",
   async (kind, wire) => {

@@ -28,8 +28,8 @@ test("MO-7: what newer models refuse is known: sampling, budgets, no reasoning, 
       reasoning: "effort",
       reasoning_off: false,
       sampling: false,
-      tools_with_reasoning: false,
     },
+    protocol: "openai-responses",
     efforts: ["low", "medium", "high", "xhigh"],
   });
   expect(describeModel("openai", "gpt-6-astra").capabilities.reasoning_off).toBe(false);

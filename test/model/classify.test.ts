@@ -233,6 +233,18 @@ test.each<[string, ModelErrorCode]>([
   expect(at(200, body).status).toBeUndefined();
 });
 
+test.each<[string, ModelErrorCode]>([
+  ["server_error", "server_error"],
+  ["server_is_overloaded", "overloaded"],
+  ["slow_down", "overloaded"],
+  ["invalid_prompt", "invalid_request"],
+  ["cyber_policy", "invalid_request"],
+  ["image_content_policy_violation", "invalid_request"],
+  ["a_code_of_next_year", "server_error"],
+])("MO-25: a reply that fails in its stream with %s is %s", (code, expected) => {
+  expect(at(undefined, error({ code, message: "x" })).code).toBe(expected);
+});
+
 test.each<[Record<string, string>, number | undefined]>([
   [{ "retry-after": "2" }, 2000],
   [{ "retry-after": "1.5" }, 1500],

@@ -6,7 +6,8 @@ import type { Capabilities } from "../../src/model/schema.ts";
 import { buildAnthropic } from "../../src/protocols/anthropic/request.ts";
 import { wireName } from "../../src/protocols/tool-names.ts";
 import { anthropic } from "../../src/providers/anthropic.ts";
-import { checkBody, signatureFor } from "../support/fake-provider-check.ts";
+import { checkBody } from "../support/fake-provider-check.ts";
+import { signatureFor } from "../support/fake-provider-fields.ts";
 import { configOf, message, models, requestOf, result } from "../support/fake-provider-client.ts";
 
 interface Block {

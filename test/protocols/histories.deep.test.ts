@@ -2,16 +2,13 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import type { Json, Message, Part } from "../../src/chat/message.ts";
 import { buildView } from "../../src/chat/view.ts";
-import { describeModel } from "../../src/model/catalogue.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
-import { anthropicMessages } from "../../src/protocols/anthropic/messages.ts";
-import { openAiChat } from "../../src/protocols/openai/chat.ts";
-import { profiles } from "../../src/providers/index.ts";
-import { checkBody, signatureFor } from "../support/fake-provider-check.ts";
-import type { Kind } from "../support/fake-provider-check.ts";
-import { configOf, message, requestOf } from "../support/fake-provider-client.ts";
+import { checkBody } from "../support/fake-provider-check.ts";
+import { signatureFor } from "../support/fake-provider-fields.ts";
+import type { Kind } from "../support/fake-provider-fields.ts";
+import { message, requestOf, wireOf } from "../support/fake-provider-client.ts";
 
-const kinds: readonly Kind[] = ["anthropic", "openai", "grok", "gemini", "compatible"];
+const kinds: readonly Kind[] = ["anthropic", "openai", "responses", "grok", "gemini", "compatible"];
 
 /** Stored bytes: a whole, none, some that lack their end, what is no base64, and a text of nothing. */
 const blobs: Readonly<Record<string, string>> = { b1: "aGVsbG8=", cut: "aGVsb", odd: "%%%%", blank: "IAo=" };
@@ -22,16 +19,11 @@ const bodyOf = (
   fields: Partial<ModelRequest>,
   compat = {},
 ): { readonly text: string; readonly body: unknown } => {
-  const config = configOf(kind, kind === "compatible" ? { compat } : {});
-  const profile = profiles.find((each) => each.kind === config.kind);
-  if (profile === undefined) throw new Error(kind);
-  const protocol = profile.protocol === "anthropic-messages" ? anthropicMessages : openAiChat;
-  const { capabilities, max_output: maxOutput } = describeModel(config.kind, config.model);
-  const target = { provider: config.name, capabilities, maxOutput, traits: profile.traits(config) };
+  const { protocol, target } = wireOf(kind, kind === "compatible" ? { compat } : {});
   const { body: text, maxTokens } = protocol.build(requestOf(kind, { media, ...fields }), target);
   const body = JSON.parse(text) as Record<string, unknown>;
   expect(maxTokens, "of which an aborted attempt is booked no more").toBe(
-    body["max_tokens"] ?? body["max_completion_tokens"],
+    body["max_tokens"] ?? body["max_completion_tokens"] ?? body["max_output_tokens"],
   );
   return { text, body };
 };
@@ -69,7 +61,8 @@ const args = fc.oneof(
 );
 const origin = fc.constantFrom(
   "anthropic/claude-sonnet-5-5",
-  "openai/gpt-6.1-sol",
+  "openai/gpt-5.2",
+  "responses/gpt-6.1-sol",
   "gemini/gemini-3.8-pro",
   "compatible/local-1",
 );
@@ -89,7 +82,11 @@ const strayData = fc.constantFrom<Json>(
   deep,
 );
 const opaqueOf = (text: string): fc.Arbitrary<Json> =>
-  fc.oneof(fc.constant<Json>({ signature: signatureFor(text), thought_signature: "S" }), strayData);
+  fc.oneof(
+    fc.constant<Json>({ signature: signatureFor(text), thought_signature: "S" }),
+    fc.constant<Json>({ id: "rs_1", encrypted_content: signatureFor("rs_1") }),
+    strayData,
+  );
 const reasoning = fc.record({ text: word, from: origin }).chain(({ text, from }): fc.Arbitrary<Part> => {
   const [provider = "", model = ""] = from.split("/");
   const whole = text.toWellFormed();

@@ -3,6 +3,7 @@ import { OpenAI } from "openai";
 import { expect, test } from "vitest";
 import { anthropicMessages } from "../../src/protocols/anthropic/messages.ts";
 import { openAiChat } from "../../src/protocols/openai/chat.ts";
+import { openAiResponses } from "../../src/protocols/openai-responses/responses.ts";
 import type { Protocol } from "../../src/protocols/protocol.ts";
 
 interface Sent {
@@ -28,6 +29,7 @@ const stream = (): Response => new Response("", { headers: { "content-type": "te
 const protocols: readonly (readonly [string, Protocol])[] = [
   ["anthropic-messages", anthropicMessages],
   ["openai-chat", openAiChat],
+  ["openai-responses", openAiResponses],
 ];
 
 test.each(protocols)(
@@ -84,10 +86,9 @@ test.each(protocols)(
     await protocol.post("https://one.example/v1/x", own.fetch, "{}", signal);
     const theirs = recorder(() => Response.json({}));
     const common = { baseURL: "https://unset.invalid", maxRetries: 0, timeout: 840_000, fetch: theirs.fetch };
-    const client =
-      name === "openai-chat"
-        ? new OpenAI({ ...common, apiKey: "unset", organization: null, project: null })
-        : new Anthropic({ ...common, authToken: "unset", apiKey: null });
+    const client = name.startsWith("openai-")
+      ? new OpenAI({ ...common, apiKey: "unset", organization: null, project: null })
+      : new Anthropic({ ...common, authToken: "unset", apiKey: null });
     const headers = { "content-type": "application/json", accept: "text/event-stream" };
     await client.post("https://one.example/v1/x", { body: "{}", headers });
     const [mine, sdk] = [own.sent[0]?.headers, theirs.sent[0]?.headers];

@@ -56,7 +56,7 @@ test("MO-24: whatever stands where a field belongs, a reply is made of texts or 
           const bytes = new TextEncoder().encode(frames.with(index, other).join("\n\n"));
           const outcome = await read([bytes]).catch((error: unknown) => ({ code: String(error) }));
           const told = "code" in outcome ? outcome.code : (flaw(outcome.completion) ?? "whole");
-          if (!/^(whole|\w+_(error|stream)|overloaded|rate_limited)$/.test(told))
+          if (!/^(whole|\w+_(error|stream|overflow)|overloaded|rate_limited)$/.test(told))
             wrong.push(
               `${recording.name} ${path.join(".")} = ${stranger === absent ? "absent" : JSON.stringify(stranger)}: ${told}`,
             );

@@ -70,14 +70,14 @@ test.each([
 
 test("MO-36: the model that answered is known although the first chunk, about the prompt, names none", async () => {
   const first = `data: ${JSON.stringify({ model: "", choices: [], prompt_filter_results: [] })}\n\n`;
-  const frames = chatFrames({ pieces: [{ text: "Yes." }] }, "gpt-6.1-sol");
+  const frames = chatFrames({ pieces: [{ text: "Yes." }] }, "gpt-5.6-sol");
   fake.play(() => ({ raw: first + frames.join("") }));
   const model = "my-deployment";
   const { completion } = await attempt(
     completerFor(fake, "openai", { model }),
     requestOf("openai", { model }),
   );
-  expect(completion).toMatchObject({ model: "gpt-6.1-sol", cost: expect.any(Number) as number });
+  expect(completion).toMatchObject({ model: "gpt-5.6-sol", cost: expect.any(Number) as number });
 });
 
 for (const dialect of dialects) {

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Message } from "../../src/chat/message.ts";
 import { endpointOf } from "../../src/providers/address.ts";
-import { createCompleter, profiles } from "../../src/providers/index.ts";
+import { createCompleter, profiles, protocols } from "../../src/providers/index.ts";
 import { createEgress } from "../../src/tools/egress/egress.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider, FakeReply } from "../support/fake-provider.ts";
-import { signatureFor } from "../support/fake-provider-check.ts";
-import type { Kind } from "../support/fake-provider-check.ts";
+import { signatureFor } from "../support/fake-provider-fields.ts";
+import type { Kind } from "../support/fake-provider-fields.ts";
 import {
   attempt,
   completerFor,
@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => fake.close());
 
-const kinds: readonly Kind[] = ["anthropic", "openai", "grok", "gemini", "compatible"];
+const kinds: readonly Kind[] = ["anthropic", "openai", "responses", "grok", "gemini", "compatible"];
 const tool = { name: "fs_read", description: "Reads.", schema: { type: "object" } };
 
 test.each(kinds)(
@@ -44,7 +44,12 @@ test.each(kinds)(
       accept: "text/event-stream",
       "x-limpet-hop": "1",
     });
-    const field = kind === "anthropic" || kind === "compatible" ? "max_tokens" : "max_completion_tokens";
+    const fields: Partial<Record<Kind, string>> = {
+      anthropic: "max_tokens",
+      compatible: "max_tokens",
+      responses: "max_output_tokens",
+    };
+    const field = fields[kind] ?? "max_completion_tokens";
     expect(asked?.body[field]).toBe(16_384);
     expect(asked?.body["model"]).toBe(models[kind]);
   },
@@ -72,12 +77,14 @@ test.each([
   ["https://h/v1/", "openai-chat", "https://h/v1/chat/completions"],
   ["https://h/api/openai", "openai-chat", "https://h/api/openai/chat/completions"],
   ["https://h/v1?key=a", "openai-chat", "https://h/v1/chat/completions?key=a"],
+  ["https://h", "openai-responses", "https://h/v1/responses"],
+  ["https://h/v1?key=a", "openai-responses", "https://h/v1/responses?key=a"],
   ["https://h", "anthropic-messages", "https://h/v1/messages"],
   ["https://h/v1", "anthropic-messages", "https://h/v1/messages"],
   ["https://h/gateway/v1/", "anthropic-messages", "https://h/gateway/v1/messages"],
 ] as const)("MO-5: %s on %s is %s", (base, protocol, expected) => {
-  const path = protocol === "openai-chat" ? "/chat/completions" : "/v1/messages";
-  expect(endpointOf(base, protocol, path)).toBe(expected);
+  const wire = protocols.find(({ name }) => name === protocol);
+  expect(wire && endpointOf(base, wire)).toBe(expected);
 });
 
 test("MO-5: the default addresses are the vendors'", () => {

@@ -3,7 +3,7 @@ import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { attempt, completerFor, requestOf } from "../support/fake-provider-client.ts";
 import { chatFrames } from "../support/fake-provider-reply.ts";
-import type { Kind } from "../support/fake-provider-check.ts";
+import type { Kind } from "../support/fake-provider-fields.ts";
 
 /** What single vendors send besides what their protocol says. */
 

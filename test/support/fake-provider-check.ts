@@ -1,39 +1,23 @@
 /** What the real APIs reject with 400, as far as a client can get it wrong: the first fault found, or null. */
 
-export type Fields = { readonly [key: string]: unknown };
-export type Kind = "anthropic" | "openai" | "grok" | "gemini" | "compatible";
-
-export const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-const keysBeside = (value: Fields, allowed: string): string | undefined =>
-  Object.keys(value).find((key) => !allowed.split(" ").includes(key));
-const isBlank = (value: unknown): boolean => typeof value !== "string" || value.trim() === "";
-const namePattern = /^[A-Za-z0-9_-]{1,64}$/;
-const idPattern = /^[A-Za-z0-9_-]+$/;
-
-/** The signature that this server issues for a piece of thinking; anything else is refused when it comes back. */
-export const signatureFor = (thinking: string): string => {
-  let hash = 7;
-  for (const char of thinking) hash = (Math.imul(hash, 31) + (char.codePointAt(0) ?? 0)) >>> 0;
-  return `sig+/${hash.toString(36)}==`;
-};
-
-/** The first fault of a list of checks, each run only if those before found none. */
-const first = (...checks: readonly (() => string | null | undefined | false)[]): string | null => {
-  for (const check of checks) {
-    const fault = check();
-    if (typeof fault === "string") return fault;
-  }
-  return null;
-};
-const each = <T>(values: readonly T[], check: (value: T, at: number) => string | null): string | null => {
-  for (const [at, value] of values.entries()) {
-    const fault = check(value, at);
-    if (fault !== null) return fault;
-  }
-  return null;
-};
+import {
+  base64,
+  checkDataUrl,
+  each,
+  first,
+  idPattern,
+  isBlank,
+  isFields,
+  isJsonObject,
+  jsonFault,
+  keysBeside,
+  lacksItems,
+  list,
+  namePattern,
+  signatureFor,
+} from "./fake-provider-fields.ts";
+import type { Fields, Kind } from "./fake-provider-fields.ts";
+import { checkResponses } from "./fake-provider-responses.ts";
 
 const hasKeyword = (schema: unknown, keyword: string): boolean =>
   isFields(schema)
@@ -78,8 +62,6 @@ const checkBlock = (value: unknown, where: string): string | null => {
     () => value["type"] === "redacted_thinking" && isBlank(value["data"]) && `${where}.data: invalid`,
   );
 };
-
-const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
 const checkSource = ({ type, data, url }: Fields, where: string): string | null => {
   if (type === "url") return URL.canParse(String(url)) ? null : `${where}.url: invalid`;
@@ -228,9 +210,12 @@ const checkAnthropic = (body: Fields): string | null => {
 
 // ---------------------------------------------------------------- chat completions
 
+/** Kinds that are asked over chat completions. */
+export type ChatKind = Exclude<Kind, "anthropic" | "responses">;
+
 const chatKeys =
   "model messages tools tool_choice stream stream_options temperature top_p reasoning_effort response_format parallel_tool_calls";
-const extraKeys: Readonly<Record<Exclude<Kind, "anthropic">, string>> = {
+const extraKeys: Readonly<Record<ChatKind, string>> = {
   openai: "max_completion_tokens store prompt_cache_key stop presence_penalty frequency_penalty",
   grok: "max_completion_tokens max_tokens",
   gemini: "max_completion_tokens max_tokens stop",
@@ -259,20 +244,6 @@ const checkCall = (value: unknown, kind: Kind, where: string): string | null => 
     () => kind !== "gemini" && "extra_content" in value && `${where}.extra_content: Extra inputs`,
   );
 };
-
-const isJsonObject = (text: unknown): boolean => {
-  try {
-    const value: unknown = JSON.parse(String(text));
-    return isFields(value) && jsonFault(value) === null;
-  } catch {
-    return false;
-  }
-};
-
-const dataUrl = /^data:[a-z]+\/[a-z]+;base64,(?=.)/;
-
-const checkDataUrl = (url: string, where: string): string | null =>
-  dataUrl.test(url) && base64.test(url.replace(dataUrl, "")) ? null : `${where}: invalid base64 data`;
 
 const checkContentPart = (value: unknown, where: string): string | null => {
   if (!isFields(value)) return `${where}: not an object`;
@@ -340,26 +311,14 @@ const checkChatPairs = (messages: readonly Fields[]): string | null => {
 };
 
 const minimalOnly = ["$schema", "$ref", "$defs", "additionalProperties", "oneOf", "allOf", "const", "not"];
-const refusedKeywords: Readonly<Record<Kind, readonly string[]>> = {
-  anthropic: [],
+const refusedKeywords: Readonly<Record<ChatKind, readonly string[]>> = {
   openai: [],
   compatible: [],
   grok: ["additionalProperties"],
   gemini: minimalOnly,
 };
 
-/** Whether some list in a schema says nothing of its items: an empty schema is something, except to Google. */
-const lacksItems = (schema: unknown, kind: Kind): boolean => {
-  if (Array.isArray(schema)) return schema.some((inner) => lacksItems(inner, kind));
-  if (!isFields(schema)) return false;
-  const { type, items } = schema;
-  const isList = type === "array" || (Array.isArray(type) && type.includes("array"));
-  const isEmpty = kind === "gemini" && isFields(items) && Object.keys(items).length === 0;
-  if (isList && (items === undefined || isEmpty)) return true;
-  return Object.values(schema).some((inner) => lacksItems(inner, kind));
-};
-
-const checkTools = (body: Fields, kind: Kind): string | null => {
+const checkTools = (body: Fields, kind: ChatKind): string | null => {
   const tools = list(body["tools"]).map((tool) => (isFields(tool) ? tool["function"] : undefined));
   const names = tools.map((tool) => String(isFields(tool) ? tool["name"] : ""));
   const refused = refusedKeywords[kind].find((keyword) =>
@@ -384,7 +343,7 @@ const checkTools = (body: Fields, kind: Kind): string | null => {
   );
 };
 
-const checkChat = (body: Fields, kind: Exclude<Kind, "anthropic">): string | null => {
+const checkChat = (body: Fields, kind: ChatKind): string | null => {
   const messages = list(body["messages"]);
   const extra = keysBeside(body, `${chatKeys} ${extraKeys[kind]}`);
   const cap = body["max_tokens"] ?? body["max_completion_tokens"];
@@ -402,20 +361,13 @@ const checkChat = (body: Fields, kind: Exclude<Kind, "anthropic">): string | nul
   );
 };
 
-/** Levels that these servers' parsers take. */
-const deepest = 100;
-
-/** What is legal in JSON text and refused by these servers all the same, also inside arguments: null if there is nothing. */
-const jsonFault = (value: unknown, level = 0): string | null => {
-  if (typeof value === "string" && !value.isWellFormed()) return "invalid JSON: no low surrogate in string";
-  if (typeof value === "number" && !Number.isFinite(value)) return "invalid JSON: number out of range";
-  if (typeof value !== "object" || value === null) return null;
-  if (level === deepest) return "invalid JSON: recursion limit exceeded";
-  return each(Object.entries(value).flat(), (inner) => jsonFault(inner, level + 1));
+const checkDialect = (body: Fields, kind: Kind): string | null => {
+  if (kind === "anthropic") return checkAnthropic(body);
+  return kind === "responses" ? checkResponses(body) : checkChat(body, kind);
 };
 
 /** The first thing in a request's body that the real API would refuse, or null. */
 export const checkBody = (body: unknown, kind: Kind): string | null => {
   if (!isFields(body)) return "the body is not a JSON object";
-  return jsonFault(body) ?? (kind === "anthropic" ? checkAnthropic(body) : checkChat(body, kind));
+  return jsonFault(body) ?? checkDialect(body, kind);
 };

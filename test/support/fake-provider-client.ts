@@ -1,5 +1,7 @@
 import { createEgress } from "../../src/tools/egress/egress.ts";
-import { createCompleter } from "../../src/providers/index.ts";
+import { describeModel } from "../../src/model/catalogue.ts";
+import type { Protocol, WireTarget } from "../../src/protocols/protocol.ts";
+import { chooseProtocol, createCompleter, profiles } from "../../src/providers/index.ts";
 import type { CompleterOptions } from "../../src/providers/index.ts";
 import { providerSchema } from "../../src/providers/schema.ts";
 import type { ProviderConfig } from "../../src/providers/schema.ts";
@@ -7,13 +9,14 @@ import { ModelError } from "../../src/model/error.ts";
 import type { ModelFailure } from "../../src/model/error.ts";
 import type { Completer, Completion, ItemDelta, ModelRequest } from "../../src/model/completer.ts";
 import type { FakeProvider } from "./fake-provider.ts";
-import type { Kind } from "./fake-provider-check.ts";
+import type { Kind } from "./fake-provider-fields.ts";
 import { request } from "./requests.ts";
 
 /** The model that each kind is asked for in tests. */
 export const models: Readonly<Record<Kind, string>> = {
   anthropic: "claude-sonnet-5-5",
-  openai: "gpt-6.1-sol",
+  openai: "gpt-5.2",
+  responses: "gpt-6.1-sol",
   grok: "grok-4.7",
   gemini: "gemini-3.8-pro",
   compatible: "local-1",
@@ -22,6 +25,7 @@ export const models: Readonly<Record<Kind, string>> = {
 const kindNames: Readonly<Record<Kind, string>> = {
   anthropic: "anthropic",
   openai: "openai",
+  responses: "openai",
   grok: "grok",
   gemini: "gemini",
   compatible: "openai-compatible",
@@ -36,6 +40,24 @@ export const configOf = (kind: Kind, fields: Record<string, unknown> = {}): Prov
     api_key: "${KEY}",
     ...fields,
   }) as ProviderConfig;
+
+/** How the model of a kind is asked in tests: its protocol, and what the protocol knows of it. */
+export const wireOf = (
+  kind: Kind,
+  fields: Record<string, unknown> = {},
+): { readonly protocol: Protocol; readonly target: WireTarget } => {
+  const config = configOf(kind, fields);
+  const profile = profiles.find((each) => each.kind === config.kind);
+  if (profile === undefined) throw new Error(kind);
+  const entry = describeModel(config.kind, config.model);
+  const { capabilities, max_output: maxOutput, efforts } = entry;
+  const traits = profile.traits(config);
+  const target = { ...traits, efforts: efforts ?? traits.efforts };
+  return {
+    protocol: chooseProtocol(config, profile),
+    target: { provider: config.name, capabilities, maxOutput, traits: target },
+  };
+};
 
 /** Resolves `${NAME}` from a record. */
 export const secretsOf =

@@ -1,8 +1,8 @@
-import { signatureFor } from "./fake-provider-check.ts";
-import type { Kind } from "./fake-provider-check.ts";
+import type { ChatKind } from "./fake-provider-check.ts";
+import { signatureFor } from "./fake-provider-fields.ts";
 
 /** A piece of a reply, in the model's order. */
-type Piece =
+export type Piece =
   | { readonly text: string }
   | { readonly reasoning: string; readonly redacted?: boolean }
   | { readonly call: string; readonly id?: string; readonly args?: unknown; readonly rawArgs?: string }
@@ -20,7 +20,7 @@ export interface Speech {
   readonly model?: string;
 }
 
-const split = (text: string, size: number): string[] => {
+export const split = (text: string, size: number): string[] => {
   const out: string[] = [];
   let at = 0;
   while (at < text.length) {
@@ -32,10 +32,10 @@ const split = (text: string, size: number): string[] => {
   return out;
 };
 
-const argumentsOf = (piece: Extract<Piece, { call: string }>): string =>
+export const argumentsOf = (piece: Extract<Piece, { call: string }>): string =>
   piece.rawArgs ?? JSON.stringify(piece.args ?? {});
 
-const frame = (event: string | null, data: unknown): string =>
+export const frame = (event: string | null, data: unknown): string =>
   `${event === null ? "" : `event: ${event}\n`}data: ${JSON.stringify(data)}\n\n`;
 
 const anthropicReasons: Readonly<Record<string, string>> = {
@@ -46,7 +46,7 @@ const anthropicReasons: Readonly<Record<string, string>> = {
   context_full: "model_context_window_exceeded",
 };
 
-const hasCalls = ({ pieces }: Speech): boolean => pieces.some((piece) => "call" in piece);
+export const hasCalls = ({ pieces }: Speech): boolean => pieces.some((piece) => "call" in piece);
 const reasonOf = (speech: Speech): string => speech.finish ?? (hasCalls(speech) ? "tool_calls" : "stop");
 
 const anthropicBlock = (piece: Piece, index: number, size: number, seed: number): string[] => {
@@ -112,7 +112,7 @@ export const anthropicFrames = (speech: Speech, model: string, seed = 1): readon
 };
 
 interface Chat {
-  readonly kind: Exclude<Kind, "anthropic">;
+  readonly kind: ChatKind;
   readonly size: number;
   readonly seed: number;
 }
@@ -147,7 +147,7 @@ const chatDeltas = (piece: Piece, n: number, chat: Chat): readonly unknown[] => 
 export const chatFrames = (
   speech: Speech,
   model: string,
-  kind: Exclude<Kind, "anthropic"> = "openai",
+  kind: ChatKind = "openai",
   seed = 1,
 ): readonly string[] => {
   const chat = { kind, size: speech.chunk ?? 24, seed };

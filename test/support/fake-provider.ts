@@ -2,10 +2,12 @@ import { createServer } from "node:http";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseArgs } from "node:util";
-import { checkBody, isFields } from "./fake-provider-check.ts";
-import type { Fields, Kind } from "./fake-provider-check.ts";
+import { checkBody } from "./fake-provider-check.ts";
+import { isFields, list } from "./fake-provider-fields.ts";
+import type { Fields, Kind } from "./fake-provider-fields.ts";
 import { anthropicFrames, chatFrames } from "./fake-provider-reply.ts";
 import type { Speech } from "./fake-provider-reply.ts";
+import { responsesFrames } from "./fake-provider-responses.ts";
 
 /** A request that the server received; `closed` is true once the client went away before the answer's end. */
 export interface FakeRequest {
@@ -63,6 +65,7 @@ export interface FakeProvider {
 const prefixes: Readonly<Record<Kind, string>> = {
   anthropic: "",
   openai: "/v1",
+  responses: "/v1",
   grok: "/grok/v1",
   gemini: "/v1beta/openai",
   compatible: "/compatible/v1",
@@ -70,8 +73,13 @@ const prefixes: Readonly<Record<Kind, string>> = {
 
 const kindOf = (path: string): Kind | null => {
   if (path === "/v1/messages") return "anthropic";
+  if (path.endsWith("/v1/responses")) return "responses";
   const kinds = Object.keys(prefixes) as Kind[];
-  return kinds.find((kind) => kind !== "anthropic" && path === `${prefixes[kind]}/chat/completions`) ?? null;
+  return (
+    kinds.find(
+      (kind) => kind !== "anthropic" && kind !== "responses" && path === `${prefixes[kind]}/chat/completions`,
+    ) ?? null
+  );
 };
 
 const sleep = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
@@ -100,15 +108,17 @@ const sendJson = (response: ServerResponse, status: number, body: unknown, heade
   response.end(typeof body === "string" ? body : JSON.stringify(body));
 };
 
+/** A stream in the dialect of a kind as its frames. */
+export const framesOfKind = (kind: Kind, speech: Speech, model: string, seed = 1): readonly string[] => {
+  if (kind === "anthropic") return anthropicFrames(speech, model, seed);
+  return kind === "responses" ? responsesFrames(speech, model, seed) : chatFrames(speech, model, kind, seed);
+};
+
 const framesOf = (reply: FakeReply, request: FakeRequest, seed: number): readonly Uint8Array[] => {
   if (reply.raw !== undefined) return [Buffer.from(reply.raw)];
   const speech = reply.speech ?? { pieces: [{ text: "Hello." }] };
   const model = speech.model ?? String(request.body["model"]);
-  const frames =
-    request.kind === "anthropic"
-      ? anthropicFrames(speech, model, seed)
-      : chatFrames(speech, model, request.kind, seed);
-  return frames.map((text) => Buffer.from(text));
+  return framesOfKind(request.kind, speech, model, seed).map((text) => Buffer.from(text));
 };
 
 const resplit = (frames: readonly Uint8Array[], size: number | undefined): readonly Uint8Array[] => {
@@ -177,7 +187,7 @@ const answer = async (
 };
 
 const lastText = (body: Fields): string => {
-  const messages = Array.isArray(body["messages"]) ? body["messages"].filter(isFields) : [];
+  const messages = list(body["messages"] ?? body["input"]).filter(isFields);
   const texts = messages
     .filter(({ role }) => role === "user")
     .flatMap(({ content }) =>
@@ -187,7 +197,9 @@ const lastText = (body: Fields): string => {
 };
 
 const countResults = (body: Fields): number =>
-  JSON.stringify(body["messages"] ?? []).match(/"type":"tool_result"|"role":"tool"/g)?.length ?? 0;
+  JSON.stringify(body["messages"] ?? body["input"] ?? []).match(
+    /"type":"tool_result"|"role":"tool"|"type":"function_call_output"/g,
+  )?.length ?? 0;
 
 /**
  * What is played unless a script is given. It obeys the last text of the user: `stream N` says N words, one a delta;

@@ -1,8 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { startFakeProvider } from "./fake-provider.ts";
+import { framesOfKind, startFakeProvider } from "./fake-provider.ts";
 import type { FakeProvider, FakeReply, FakeRequest } from "./fake-provider.ts";
-import { anthropicFrames, chatFrames } from "./fake-provider-reply.ts";
 import { cueOf, say } from "./plays.ts";
 
 /**
@@ -83,8 +82,7 @@ const replyTo = (request: FakeRequest, url: string, isFirst: boolean): FakeReply
 
 const lengthOf = ({ speech }: FakeReply, { kind }: FakeRequest): number => {
   if (speech === undefined) return 0;
-  const frames = kind === "anthropic" ? anthropicFrames(speech, "model") : chatFrames(speech, "model", kind);
-  return Buffer.byteLength(frames.join(""));
+  return Buffer.byteLength(framesOfKind(kind, speech, "model").join(""));
 };
 
 export const createStage = async (): Promise<Stage> => {

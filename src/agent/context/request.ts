@@ -1,4 +1,5 @@
 import type { Json } from "../../chat/message.ts";
+import { withoutOpaque } from "../../chat/opaque.ts";
 import type { ModelRequest } from "../../model/completer.ts";
 import { allowedOutput } from "../budgets/bounds.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
@@ -21,6 +22,8 @@ interface RequestFacts {
   readonly schema: Json | null;
   /** The newest message of the thread's previous call. */
   readonly previous: string | null;
+  /** The `pos` before which no opaque data is sent. */
+  readonly refusedBefore: number;
   readonly messages: ModelRequest["messages"];
   readonly maxTokens: number;
   readonly media: ModelRequest["media"];
@@ -33,13 +36,12 @@ const toolsLeft = ({ specs }: Agent, hidden: Run["hidden"]): Agent["specs"] =>
 
 /** Builds a turn's request as a pure function of stored facts and the definition, so it can be rebuilt later. */
 export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
-  const { agent, target, depth, light, hidden, schema, previous, messages, maxTokens, media, context } =
-    facts;
+  const { agent, target, depth, light, hidden, schema, previous, maxTokens, media, context } = facts;
   const { text } = agent.system({ depth, light });
   const request: ModelRequest = {
     model: target.model,
     system: text,
-    messages,
+    messages: withoutOpaque(facts.messages, facts.refusedBefore),
     tools: toolsLeft(agent, hidden),
     toolChoice: agent.toolsDisabled ? "none" : "auto",
     maxTokens,
@@ -85,7 +87,7 @@ export const createContextSnapshot = (
   run: Run,
   { from: { edit, override }, call }: Pick<ThinkingPhase, "from" | "call">,
 ): ContextSnapshot => {
-  const { depth, nextPos, previousNewest } = thread;
+  const { depth, nextPos, previousNewest, refusedBefore } = thread;
   const { light, hidden, outputSchema, target } = run;
   const { provider, model, window } = target;
   const size = requestTokens(agent, thread, run);
@@ -102,6 +104,7 @@ export const createContextSnapshot = (
     hidden,
     previous: previousNewest,
     schema: outputSchema,
+    refused_before: refusedBefore,
     hash: null,
   };
 };

@@ -1,4 +1,5 @@
 import { pauseAfter } from "../state/wait.ts";
+import type { Message } from "../../chat/message.ts";
 import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
@@ -103,9 +104,28 @@ export const failAttempt = (
   bookFailedCall(draft, threadId, call, failure, { ...sent, retryAt });
   const attempt = call.attempt + 1;
   if (failure.code === "context_overflow" && compactOverflow(draft, threadId, attempt)) return false;
+  if (failure.code === "reasoning_refused" && leaveOutReasoning(draft, threadId, failure)) {
+    pauseStep(draft, threadId, { on: "retry", until: now }, { attempt });
+    return false;
+  }
   if (after.kind === "fail") giveUpRun(draft, threadId, failure, after);
   else retryAttempt(draft, threadId, failure, attempt, after);
   return after.exhausted;
+};
+
+/**
+ * Leaves signed and encrypted reasoning out of later requests: the provider refuses what it sent before, as after a
+ * change of its account. Returns false if none was sent, so that nothing would change.
+ */
+const leaveOutReasoning = (draft: Draft, threadId: string, { message }: ModelFailure): boolean => {
+  const thread = threadOf(draft, threadId);
+  const isSent = ({ pos, parts }: Message) =>
+    pos >= thread.refusedBefore && parts.some((part) => "opaque" in part);
+  if (!thread.chat.some(isSent)) return false;
+  thread.refusedBefore = thread.nextPos;
+  const what = `${message} The chat goes on without it.`;
+  emit(draft, threadId, "error", { code: "reasoning_refused", message: what, retryable: true });
+  return true;
 };
 
 /** Makes another attempt: later with the same model target, or at once with the next. */

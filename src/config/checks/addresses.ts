@@ -1,5 +1,5 @@
 import type { Path } from "../document/diagnostics.ts";
-import type { TeamDraft } from "../draft.ts";
+import type { ProviderShape, TeamDraft } from "../draft.ts";
 import { visitTexts } from "../document/located.ts";
 import {
   isReferenceField,
@@ -27,6 +27,13 @@ const checkBaseUrl = (draft: TeamDraft, path: Path, text: string): void => {
   if (own !== undefined) draft.report("invalid_url", path, `omit ${own}: a base_url is where the API begins`);
 };
 
+const checkProtocol = (draft: TeamDraft, index: number, { kind, protocol }: ProviderShape): void => {
+  if (protocol === undefined || (kind !== "anthropic" && kind !== "scripted")) return;
+  draft.report("exclusive_keys", ["providers", index, "protocol"], `${kind} does not speak ${protocol}`, {
+    hint: "remove protocol, or set the kind of a provider that speaks it",
+  });
+};
+
 const checkAddresses = (draft: TeamDraft): void => {
   const check = (path: Path, text: string | undefined, schemes?: RegExp): void => {
     const problem = text === undefined ? null : addressProblem(text, schemes);
@@ -35,6 +42,7 @@ const checkAddresses = (draft: TeamDraft): void => {
   for (const { index, value } of draft.providers) {
     check(["providers", index, "base_url"], value.base_url);
     checkBaseUrl(draft, ["providers", index, "base_url"], value.base_url ?? "");
+    checkProtocol(draft, index, value);
     if (value.kind === "openai-compatible" && value.base_url === undefined) {
       draft.report("missing_key", ["providers", index, "base_url"], "a compatible server needs a base_url", {
         which: "missing",

@@ -1,17 +1,15 @@
 import { findNearestPriced, priceOf } from "../../model/catalogue.ts";
 import { isOfKind } from "../../effects/schema.ts";
 import type { Price } from "../../model/schema.ts";
-import { describeProviderModel } from "../../providers/entry.ts";
 import type { Path } from "../document/diagnostics.ts";
 import type { AgentShape, TeamDraft, TargetShape, ListEntry } from "../draft.ts";
 import { targetShapesOf, modelOverrideOf } from "../draft.ts";
 import { nodeAt } from "../document/located.ts";
 import type { Window } from "../window.ts";
-import { toolsOfAgents } from "./agent-tools.ts";
 import { judgeWindow, resolveWindow } from "../window.ts";
 import { mayCall } from "./usage.ts";
 
-/** Checks windows, prices, budgets and tools of the models that agents call. */
+/** Checks windows, prices and budgets of the models that agents call. */
 
 export const windowOfTarget = (draft: TeamDraft, agent: AgentShape, target: TargetShape): Window =>
   resolveWindow({
@@ -123,18 +121,6 @@ const checkPrices = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
   );
 };
 
-const checkToolUse = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
-  for (const { provider, model } of targetShapesOf(draft, agent)) {
-    const entry = describeProviderModel(provider.value, model, modelOverrideOf(draft, model));
-    const { reasoning_off, tools_with_reasoning } = entry.capabilities;
-    if (entry.window === null || reasoning_off || tools_with_reasoning) continue;
-    const path = modelPathOf(agent, index, { provider, model });
-    const message = `${model} refuses the tools of ${agent.name} over chat completions, since it always reasons`;
-    const hint = `use another model, or set models.${model}.capabilities.tools_with_reasoning for a server that takes them`;
-    draft.report("tools_refused", path, message, { hint });
-  }
-};
-
 const checkBounds = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
   const { max_tokens, max_cost_usd, max_duration, max_tool_calls } = agent.guards.budget;
   const asEffect =
@@ -150,11 +136,9 @@ const checkBounds = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
   );
 };
 
-/** Checks windows, costs and tools of every agent's models. */
+/** Checks windows and costs of every agent's models. */
 export const checkModels = (draft: TeamDraft): void => {
-  const tools = toolsOfAgents(draft);
   for (const agent of draft.agents) {
-    if ((tools.get(agent.value.name)?.size ?? 0) > 0) checkToolUse(draft, agent);
     checkWindow(draft, agent);
     checkPrices(draft, agent);
     checkBounds(draft, agent);

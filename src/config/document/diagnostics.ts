@@ -69,7 +69,6 @@ export const warningCodes = [
   "context_window_small",
   "unpriced_model",
   "schema_not_strict",
-  "tools_refused",
   "delegation_impossible",
   "effect_inert",
   "verify_inert",

@@ -1,16 +1,15 @@
 import type { OpenAI } from "openai";
-import type { Json, Message } from "../../chat/message.ts";
+import type { Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
-import { isStrictSchema } from "../../tools/schema/strict-schema.ts";
 import type { SchemaDialect } from "../json-schema.ts";
-import { adaptParameters, adaptSchema } from "../json-schema.ts";
-import { isVisible, joinElements, quoteJson, serialise, digestBody } from "../body.ts";
+import { adaptParameters } from "../json-schema.ts";
+import { digestBody, isVisible, joinElements, quoteJson, serialise } from "../body.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
-import { effortOf, nearestEffort } from "../reasoning.ts";
-import { hash8, wireName } from "../tool-names.ts";
+import { wireName } from "../tool-names.ts";
 import type { OpenAiFragment } from "./blocks.ts";
 import { createOpenAiFragmenter } from "./blocks.ts";
+import { answerSchemaOf, cacheKeyOf, chooseEffort, samplingOf } from "./parameters.ts";
 
 type OpenAiParams = OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming;
 
@@ -31,60 +30,16 @@ const toolText = (tool: ToolSpec, dialect: SchemaDialect): string => {
   return text;
 };
 
-const formatOf = (
-  { responseFormat }: ModelRequest,
-  { capabilities, traits }: WireTarget,
-): OpenAiTail["response_format"] => {
-  if (responseFormat === undefined) return undefined;
-  if (responseFormat.schema === undefined) return { type: "json_object" };
-  if (!capabilities.strict_schema) return undefined;
-  const schema = adaptSchema(responseFormat.schema, traits.schema) as Record<string, Json>;
-  const strict = isStrictSchema(responseFormat.schema);
-  return { type: "json_schema", json_schema: { name: "answer", schema, strict } };
+const formatOf = (request: ModelRequest, target: WireTarget): OpenAiTail["response_format"] => {
+  const answer = answerSchemaOf(request, target);
+  if (answer === "json_object") return { type: "json_object" };
+  return answer && { type: "json_schema", json_schema: answer };
 };
 
 const choiceOf = ({ tools, toolChoice }: ModelRequest): OpenAiTail["tool_choice"] => {
   if (tools.length === 0 || toolChoice === "auto") return undefined;
   if (typeof toolChoice === "string") return toolChoice;
   return { type: "function", function: { name: wireName(toolChoice.tool) } };
-};
-
-const reasoningOf = (
-  request: ModelRequest,
-  target: WireTarget,
-  droppedParameters: string[],
-): OpenAiTail["reasoning_effort"] => {
-  const wanted = effortOf(request);
-  const { reasoning, reasoning_off, tools_with_reasoning } = target.capabilities;
-  if (request.tools.length > 0 && !tools_with_reasoning && reasoning_off) {
-    if ((wanted ?? "none") !== "none") droppedParameters.push("reasoning");
-    return "none";
-  }
-  if (wanted === undefined) return undefined;
-  if (reasoning === "none") {
-    if (wanted !== "none") droppedParameters.push("reasoning");
-    return undefined;
-  }
-  if (wanted === "none" && reasoning_off) return "none";
-  return nearestEffort(wanted, target.traits.efforts);
-};
-
-const samplingOf = (
-  { temperature, topP }: ModelRequest,
-  target: WireTarget,
-  droppedParameters: string[],
-): Partial<OpenAiTail> => {
-  if (target.capabilities.sampling)
-    return { ...(temperature !== undefined && { temperature }), ...(topP !== undefined && { top_p: topP }) };
-  if (temperature !== undefined) droppedParameters.push("temperature");
-  if (topP !== undefined) droppedParameters.push("top_p");
-  return {};
-};
-
-/** Returns the cache key of a thread, so that its calls hit the same cache; the key does not reveal the ids. */
-const cacheKey = ({ context }: ModelRequest): string => {
-  const thread = `${context.session}\n${context.thread}`;
-  return `limpet-${hash8(thread)}${hash8(`${thread}\n`)}`;
 };
 
 /** Answer that stands between results and a user's message for servers that demand one. */
@@ -133,7 +88,7 @@ const tailOf = (
   droppedParameters: string[],
 ): OpenAiTail => {
   const { traits } = target;
-  const effort = reasoningOf(request, target, droppedParameters);
+  const effort = chooseEffort(request, target, droppedParameters);
   const choice = choiceOf(request);
   const format = formatOf(request, target);
   return {
@@ -144,7 +99,7 @@ const tailOf = (
     ...(effort !== undefined && { reasoning_effort: effort }),
     ...(format !== undefined && { response_format: format }),
     ...samplingOf(request, target, droppedParameters),
-    ...(traits.openaiFields && { store: false, prompt_cache_key: cacheKey(request) }),
+    ...(traits.openaiFields && { store: false, prompt_cache_key: cacheKeyOf(request) }),
   };
 };
 

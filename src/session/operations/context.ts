@@ -51,6 +51,7 @@ const rebuildRequest = (
     hidden: saw.hidden,
     schema: saw.schema,
     previous: saw.previous,
+    refusedBefore: saw.refused_before,
     messages: buildView(chat.shown, first).messages,
     maxTokens: saw.max_tokens,
     media: (blob) => archive.media(blob),

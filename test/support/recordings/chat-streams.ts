@@ -1,5 +1,5 @@
 import type { Json } from "../../../src/chat/message.ts";
-import type { Kind } from "../fake-provider-check.ts";
+import type { Kind } from "../fake-provider-fields.ts";
 import type { Expected, ExpectedPart, Recording } from "./recording.ts";
 
 /** Streams of the chat completions API and its relatives, written from their public descriptions. */

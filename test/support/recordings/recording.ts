@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Json } from "../../../src/chat/message.ts";
 import type { FinishReason } from "../../../src/model/completer.ts";
-import type { Kind } from "../fake-provider-check.ts";
+import type { Kind } from "../fake-provider-fields.ts";
 
 /** A part of the reply as the recording's author expects it: type, then its text, or a call's name and arguments. */
 export type ExpectedPart =

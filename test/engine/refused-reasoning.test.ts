@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import type { Bench } from "../support/bench.ts";
+import { createProbe } from "../support/probe.ts";
+import { startFakeProvider } from "../support/fake-provider.ts";
+import type { FakeProvider, FakeReply } from "../support/fake-provider.ts";
+import type { Kind } from "../support/fake-provider-fields.ts";
+import { models } from "../support/fake-provider-client.ts";
+import { benchOf, eventsOf, lastText, say, wireEnv } from "./harness.ts";
+
+/** Reasoning that a provider signed or encrypted for one account, and refuses from another. */
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+
+const open = (kind: Kind): Promise<Bench> => {
+  const probe = createProbe();
+  const yaml = `
+providers:
+  - { name: main, kind: ${kind === "responses" ? "openai" : kind}, base_url: "${fake.url(kind)}", api_key: "\${KEY}", model: ${models[kind]} }
+agents: [{ name: helper, effects: [], toolboxes: [probe], permissions: { preset: open } }]
+`;
+  return benchOf(yaml, { env: wireEnv(fake), toolboxes: [probe.toolbox] }, {});
+};
+
+/** How a kind names what it signed, and refuses it. */
+const dialects: readonly (readonly [Kind, RegExp, FakeReply])[] = [
+  [
+    "responses",
+    /"encrypted_content":"/g,
+    {
+      status: 400,
+      body: {
+        error: {
+          type: "invalid_request_error",
+          code: "invalid_encrypted_content",
+          message: "The encrypted content could not be verified.",
+        },
+      },
+    },
+  ],
+  [
+    "anthropic",
+    /"signature":"/g,
+    {
+      status: 400,
+      body: {
+        type: "error",
+        error: {
+          type: "invalid_request_error",
+          message: "messages.1.content.0: Invalid `signature` in `thinking` block",
+        },
+      },
+    },
+  ],
+  [
+    "gemini",
+    /"thought_signature":"sig/g,
+    {
+      status: 400,
+      body: [
+        { error: { code: 400, status: "INVALID_ARGUMENT", message: "Thought signature is not valid." } },
+      ],
+    },
+  ],
+];
+
+const look = { pieces: [{ reasoning: "I shall look." }, { call: "look", args: { place: "pool" } }] };
+const answer = { pieces: [{ reasoning: "I know." }, { text: "A crab." }] };
+
+/** Answers like an account that knows only so many pieces of signed reasoning, all of its own. */
+const play = (signed: RegExp, refusal: FakeReply, known: { count: number }) => {
+  fake.play(({ text }) => {
+    const sent = text.match(signed)?.length ?? 0;
+    if (sent > known.count) return refusal;
+    known.count = sent + 1;
+    return { speech: text.includes("Look") && !text.includes("A crab") && sent === 0 ? look : answer };
+  });
+};
+
+test.each(dialects)(
+  "MO-3: %s: a chat whose reasoning the provider refuses goes on without it, and says so once ★",
+  async (kind, signed, refusal) => {
+    const bench = await open(kind);
+    const known = { count: 0 };
+    play(signed, refusal, known);
+    expect(await say(bench, "Look")).toMatchObject({ state: "completed" });
+    known.count = 0;
+    bench.crash();
+    const before = fake.requests.length;
+    expect(await say(bench, "And now?")).toMatchObject({ state: "completed" });
+    const [refused, taken, ...more] = fake.requests.slice(before);
+    expect(refused?.text).toMatch(signed);
+    expect(taken?.text).not.toMatch(signed);
+    expect(more).toEqual([]);
+    expect(lastText(bench, "assistant")).toBe("A crab.");
+    expect(eventsOf(bench, "error").map(({ code }) => code)).toEqual(["reasoning_refused"]);
+    const run = String(bench.events().findLast(({ type }) => type === "run_end")?.run);
+    expect(bench.ok("context", { run, turn: 1 })).toMatchObject({ verified: true });
+    bench.crash();
+    await say(bench, "And then?");
+    expect(fake.requests.at(-1)?.text.match(signed) ?? []).toHaveLength(kind === "gemini" ? 0 : 1);
+    expect(eventsOf(bench, "error")).toHaveLength(1);
+  },
+);
+
+test("MO-25: a provider that refuses reasoning though none is sent fails the run, and nothing turns in a circle", async () => {
+  const [[kind, , refusal] = ["responses", / /, {}]] = dialects;
+  const bench = await open(kind as Kind);
+  fake.play(() => refusal);
+  const before = fake.requests.length;
+  expect(await say(bench, "Look")).toMatchObject({ state: "failed", reason: "provider_error" });
+  expect(fake.requests.length - before).toBeLessThanOrEqual(2);
+});

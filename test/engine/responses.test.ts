@@ -1,0 +1,82 @@
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { createProbe } from "../support/probe.ts";
+import { signatureFor } from "../support/fake-provider-fields.ts";
+import { startFakeProvider } from "../support/fake-provider.ts";
+import type { FakeProvider } from "../support/fake-provider.ts";
+import { benchOf, eventsOf, lastText, say, wireEnv } from "./harness.ts";
+
+/** Models that OpenAI lets use tools over its Responses API only, from the team file to the wire. */
+
+let fake: FakeProvider;
+beforeAll(async () => {
+  fake = await startFakeProvider();
+});
+afterAll(() => fake.close());
+
+const yaml = (provider: string): string => `
+providers: [{ name: main, base_url: "${fake.url("openai")}", api_key: "\${KEY}", ${provider} }]
+agents: [{ name: helper, effects: [], toolboxes: [probe], permissions: { preset: open } }]
+`;
+
+const open = (provider: string) => {
+  const probe = createProbe();
+  return benchOf(yaml(provider), { env: wireEnv(fake), toolboxes: [probe.toolbox] }, {});
+};
+
+/** Plays these replies, one for each request, and tells what was asked. */
+const play = (...replies: readonly (readonly object[])[]) => {
+  const left = [...replies];
+  const begin = fake.requests.length;
+  fake.play(() => ({ speech: { pieces: (left.shift() ?? [{ text: "Done." }]) as never } }));
+  return () => fake.requests.slice(begin);
+};
+
+const look = [
+  { reasoning: "I shall look." },
+  { text: "Let me look." },
+  { call: "look", args: { place: "pool" } },
+];
+
+test("MO-5 MO-17: a model that takes tools over the Responses API only is asked over it, with nothing to set", async () => {
+  const bench = await open("kind: openai, model: gpt-6.1-sol");
+  const asked = play(look, [{ reasoning: "Seen." }, { text: "There is a crab." }]);
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+  expect(asked().map(({ path }) => path)).toEqual(["/v1/responses", "/v1/responses"]);
+  expect(lastText(bench, "assistant")).toBe("There is a crab.");
+  expect(eventsOf(bench, "error")).toEqual([]);
+  const [thought] = bench.chat().flatMap(({ parts }) => parts.filter(({ type }) => type === "reasoning"));
+  expect(thought).toMatchObject({ text: "I shall look.", model: "main/gpt-6.1-sol" });
+});
+
+test("MO-3: its encrypted reasoning and the phases of its texts go back byte for byte, after a restart too ★", async () => {
+  const bench = await open("kind: openai, model: gpt-6.1-sol");
+  play(look, [{ reasoning: "Seen." }, { text: "There is a crab." }]);
+  await say(bench);
+  bench.crash();
+  const asked = play([{ text: "Two." }]);
+  expect(await say(bench, "How many?")).toMatchObject({ state: "completed" });
+  const input = (asked()[0]?.body["input"] ?? []) as readonly Record<string, unknown>[];
+  const reasoning = input.filter(({ type }) => type === "reasoning");
+  expect(reasoning).toHaveLength(2);
+  for (const { id, encrypted_content: sent } of reasoning) expect(sent).toBe(signatureFor(String(id)));
+  expect(
+    input.filter(({ phase }) => phase !== undefined).map(({ phase, content }) => [phase, content]),
+  ).toEqual([
+    ["commentary", "Let me look."],
+    ["final_answer", "There is a crab."],
+  ]);
+});
+
+test.each([
+  ["kind: openai, model: gpt-6.1-sol, protocol: openai-chat", "/v1/chat/completions"],
+  ["kind: openai, model: gpt-4o", "/v1/chat/completions"],
+  ["kind: openai, model: my-deployment", "/v1/chat/completions"],
+  ["kind: openai, model: gpt-4o, protocol: openai-responses", "/v1/responses"],
+  ["kind: grok, model: grok-4.7, protocol: openai-responses", "/v1/responses"],
+  ["kind: openai-compatible, model: local, protocol: openai-responses", "/v1/responses"],
+])("MO-5 MO-17: {%s} is asked at %s", async (provider, path) => {
+  const bench = await open(provider);
+  const asked = play([{ call: "look", args: { place: "pool" } }], [{ text: "Done." }]);
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+  expect(asked().map((request) => request.path)).toEqual([path, path]);
+});
