@@ -50,7 +50,7 @@ const printKinds = (terminal: Terminal, json: boolean): ExitCode => {
   for (const [subject, entries] of Object.entries(kinds)) {
     terminal.print(subject);
     for (const [name, value] of Object.entries(entries)) {
-      const note = value === false ? "not in this release" : Array.isArray(value) ? value.join(" ") : "";
+      const note = value.join(" ");
       terminal.print(`  ${name}  ${note}`.trimEnd());
     }
   }

@@ -9,7 +9,7 @@ import { nodeAt, itemsOf, plainValueOf, scalarTextOf } from "./document/located.
  */
 
 interface UnavailablePart {
-  /** Path of the part: `*` is any entry; `agent` is both `agents.*` and `defaults`. */
+  /** Path of the part: `*` is any entry. */
   readonly path: string;
   /** Returns whether a value found there uses the part; by default any value does. */
   readonly used?: (value: unknown) => boolean;
@@ -28,16 +28,8 @@ const isFilled = (value: unknown): boolean =>
     ? value.length > 0
     : typeof value === "object" && value !== null && Object.keys(value).length > 0;
 
-const unbuiltProviders: readonly string[] = ["workers-ai"];
-
-const unavailableForTeam: readonly UnavailablePart[] = [
-  {
-    path: "providers.*.kind",
-    used: (value) => unbuiltProviders.some((kind) => kind === value),
-    cannot: "speak to Workers AI",
-    instead: "use openai-compatible with the address of its gateway",
-  },
-  { path: "providers.*.binding", cannot: "speak to Workers AI" },
+/** All unavailable parts. */
+export const unavailableParts: readonly UnavailablePart[] = [
   { path: "webhooks.*", cannot: "deliver webhooks", instead: "remove this webhook" },
   { path: "schedules.*", cannot: "run schedules", instead: "remove this schedule" },
   {
@@ -53,12 +45,6 @@ const unavailableForTeam: readonly UnavailablePart[] = [
   { path: "observability.content", used: isOtherThan("none"), cannot: "log texts; a middleware logger can" },
   { path: "observability.metrics", used: isOtherThan(false), cannot: "write metrics" },
 ];
-
-/** All unavailable parts. */
-export const unavailableParts: readonly UnavailablePart[] = unavailableForTeam;
-
-/** Kinds that cannot be used yet, for `limpet explain --kinds`. */
-export const unavailableNames: ReadonlySet<string> = new Set(unbuiltProviders);
 
 export interface UnavailableUse {
   readonly path: Path;
@@ -76,24 +62,17 @@ const expandPath = (root: Located, pattern: readonly string[], path: Path = []):
   return itemsOf(node).flatMap((_, index) => expandPath(root, rest, [...path, index]));
 };
 
-/** Returns the paths in a team file that match the path of an unavailable part. */
-export const teamPathsOf = (path: string): readonly string[] =>
-  path.startsWith("agent.")
-    ? [path.replace("agent.", "agents.*."), path.replace("agent.", "defaults.")]
-    : [path];
-
 /** Finds every use of an unavailable part in a team's own text, before defaults are filled in. */
 export const findUnavailable = (root: Located): UnavailableUse[] =>
   unavailableParts.flatMap(({ path: pattern, used, cannot, instead }) =>
-    teamPathsOf(pattern)
-      .flatMap((one) => expandPath(root, one.split(".")))
+    expandPath(root, pattern.split("."))
       .filter((path) => {
         const node = nodeAt(root, path);
         return node !== undefined && (used?.(plainValueOf(node)) ?? true);
       })
       .map((path) => {
         const last = path.at(-1);
-        const key = last === "name" || last === "kind" || typeof last === "number" ? null : last;
+        const key = typeof last === "number" ? null : last;
         const what = key === null ? `"${scalarTextOf(nodeAt(root, path)) ?? "this entry"}"` : String(key);
         return {
           path,

@@ -85,6 +85,7 @@ const completerMakerOf = (
         override: teamOverrideOf(team, model),
         secret,
         egress,
+        bindings: env,
         now,
         field: `providers[${team.providers.indexOf(provider)}]`,
         extensions: profiles,

@@ -23,14 +23,18 @@ interface ErrorDetails {
   readonly details: string;
 }
 
-/** Reads the details of an error body, which is `{error: {…}}`, `{error: "…"}`, flat, or (Gemini) in an array. */
+/**
+ * Reads the details of an error body, which is `{error: {…}}`, `{error: "…"}`, flat, in an array (Gemini), or
+ * `{errors: [{…}]}` (Cloudflare).
+ */
 const readErrorDetails = (body: Json): ErrorDetails => {
   const parsed = typeof body === "string" ? (parseJson(body) ?? body) : body;
   const outer = fieldsOf(Array.isArray(parsed) ? parsed[0] : parsed);
-  const inner = fieldsOf(outer["error"]);
+  const { error, errors } = outer;
+  const inner = fieldsOf(Array.isArray(errors) ? errors[0] : error);
   const named = [outer, inner].flatMap(({ type, code, status }) => [type, code, status]);
   const types = named.filter((name) => typeof name === "string").map((name) => name.toLowerCase());
-  const sentences = [inner["message"], outer["message"], outer["error"], parsed];
+  const sentences = [inner["message"], outer["message"], error, parsed];
   return {
     types: new Set(types),
     message: sentences.find((sentence) => typeof sentence === "string") ?? "",

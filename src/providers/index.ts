@@ -5,6 +5,7 @@ import { createScriptedCompleter } from "../model/scripted/scripted.ts";
 import { anthropicMessages } from "../protocols/anthropic/messages.ts";
 import { openAiChat } from "../protocols/openai/chat.ts";
 import { openAiResponses } from "../protocols/openai-responses/responses.ts";
+import { workersAiChat } from "../protocols/openai/workers-ai.ts";
 import type { Protocol } from "../protocols/protocol.ts";
 import type { Egress } from "../tools/egress/egress.ts";
 import { anthropic } from "./anthropic.ts";
@@ -15,13 +16,14 @@ import { openai } from "./openai.ts";
 import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
 import type { SecretReader } from "./secrets.ts";
+import { workersAi } from "./workers-ai.ts";
 import { createWireCompleter } from "./wire-completer.ts";
 
 /** All providers that use a network protocol; `scripted` is not one, since it answers from its script. */
-export const profiles: readonly Profile[] = [anthropic, openai, grok, gemini, openaiCompatible];
+export const profiles: readonly Profile[] = [anthropic, openai, grok, gemini, workersAi, openaiCompatible];
 
 /** The wire formats that these providers speak. */
-export const protocols: readonly Protocol[] = [anthropicMessages, openAiChat, openAiResponses];
+export const protocols: readonly Protocol[] = [anthropicMessages, openAiChat, openAiResponses, workersAiChat];
 
 export interface CompleterOptions {
   /** The compiled provider section. */
@@ -32,6 +34,8 @@ export interface CompleterOptions {
   readonly override?: ModelOverride | undefined;
   readonly secret: SecretReader;
   readonly egress: Egress;
+  /** The Worker's bindings, for providers that are reached through one. */
+  readonly bindings?: Readonly<Record<string, unknown>>;
   readonly now?: () => number;
   /** Path of the section in the team file (`providers[0]`), for errors. */
   readonly field?: string;
@@ -73,6 +77,7 @@ export const createCompleter = (options: CompleterOptions): Completer => {
   const profile = [...extensions, ...profiles].find(({ kind }) => kind === config.kind);
   if (profile === undefined) throw new Error(`provider ${config.name}: unknown kind ${config.kind}`);
   const protocol = chooseProtocol({ ...config, model }, profile, ownProtocols);
-  const { secret, egress, field = `providers.${config.name}` } = options;
-  return createWireCompleter({ profile, protocol, config, model, override, secret, egress, now, field });
+  const { secret, egress, bindings = {}, field = `providers.${config.name}` } = options;
+  const wire = { profile, protocol, config, model, override };
+  return createWireCompleter({ ...wire, secret, egress, bindings, now, field });
 };

@@ -8,6 +8,8 @@ export interface Profile {
   readonly protocol: string;
   /** The API's address; null if `base_url` must be given. */
   readonly baseUrl: string | null;
+  /** Name of the binding through which its requests go instead of the network, unless the config says otherwise. */
+  readonly binding?: string;
   /** The header that carries the key unless the config says otherwise. */
   readonly auth: "bearer" | "x-api-key";
   readonly traits: (config: Pick<ProviderConfig, "compat" | "base_url" | "model">) => Traits;

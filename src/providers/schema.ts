@@ -78,7 +78,9 @@ export const providerSchema = z.strictObject({
   headers: headersOf(forbiddenHeaders).prefault({}).describe("Further headers of every request."),
   fallbacks: z.array(fallbackSchema).max(16).default([]).describe("Providers to try when this one fails."),
   compat: compatSchema.prefault({}).describe("Deviations of an OpenAI-compatible server."),
-  binding: text(64, 1).optional().describe("Name of the Workers AI binding; omitted: AI."),
+  binding: text(64, 1)
+    .optional()
+    .describe('Name of the Workers AI binding, like ai = { binding = "AI" } in wrangler.toml; omitted: AI.'),
   script: z
     .union([text(200, 1), scriptSchema])
     .optional()

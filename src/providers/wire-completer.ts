@@ -23,6 +23,7 @@ import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
 import { readCredentials, reveal, revealHeader } from "./secrets.ts";
 import type { SecretReader } from "./secrets.ts";
+import { createBindingPost } from "./workers-ai.ts";
 
 export interface WireOptions {
   readonly profile: Profile;
@@ -32,6 +33,7 @@ export interface WireOptions {
   readonly override: ModelOverride | undefined;
   readonly secret: SecretReader;
   readonly egress: Egress;
+  readonly bindings: Readonly<Record<string, unknown>>;
   readonly now: () => number;
   /** The provider's path in the team file, for errors. */
   readonly field: string;
@@ -63,6 +65,7 @@ const createAddressCache = ({ config, profile, protocol, secret, field }: WireOp
   const base = config.base_url ?? profile.baseUrl;
   let known = { base: "", url: "" };
   return (origin: AttemptOrigin): string => {
+    if (profile.binding !== undefined) return "";
     if (base === null)
       throw modelError("invalid_request", origin, `${field}.base_url: missing; ${profile.kind} needs it`);
     const address = reveal(base, `${field}.base_url`, secret, origin);
@@ -86,6 +89,26 @@ interface WireAttempt {
   readonly live: Pick<CompleteOptions, "onDelta" | "onRaw">;
 }
 
+/** Creates the post of one request: through the profile's binding, else over the network. */
+const createPost = (
+  { profile, config, egress, bindings }: WireOptions,
+  addKeys: WireAttempt["headers"],
+  keys: CredentialMap,
+  origin: AttemptOrigin,
+): Post => {
+  const name = profile.binding === undefined ? undefined : (config.binding ?? profile.binding);
+  if (name !== undefined) return createBindingPost(bindings[name], name, Object.fromEntries(keys), origin);
+  return (to, { method, headers, body, signal }) =>
+    egress(to, {
+      method,
+      headers: addKeys(headers, keys),
+      body,
+      signal,
+      redirects: "refuse",
+      maxBytes: null,
+    });
+};
+
 const sendRequest = async ({
   options,
   protocol,
@@ -103,20 +126,12 @@ const sendRequest = async ({
   readonly hash: string;
 }> => {
   const url = address(origin);
-  const { secret, egress, field } = options;
+  const { secret, field } = options;
   const keys = readCredentials(options, (text, key) => revealHeader(text, `${field}.${key}`, secret, origin));
   const { body, droppedParameters, maxTokens, digest } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
-  const post: Post = (to, { method, headers: built, body: sentBody, signal }) =>
-    egress(to, {
-      method,
-      headers: headers(built, keys),
-      body: sentBody,
-      signal,
-      redirects: "refuse",
-      maxBytes: null,
-    });
+  const post = createPost(options, headers, keys, origin);
   const sent = protocol.post(url, post, body, deadlines.signal);
   const hash = digest();
   let response: Response;

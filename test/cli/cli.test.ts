@@ -475,13 +475,13 @@ test("AG-19: explain shows whom an agent may call, and with which tools", async 
   expect(edge).not.toContain(" delegate ");
 });
 
-test("CF-37: explain --kinds lists kinds and toolboxes, and what is not in this release", async () => {
+test("CF-37: explain --kinds lists kinds and toolboxes", async () => {
   const { call } = place();
   const { lines } = await call("explain", "--kinds");
   expect(lines).toContain("  anthropic");
   expect(lines).toContain("  search  search_content search_files");
   expect(lines.find((line) => line.startsWith("  browser "))).toContain("browser_navigate");
-  expect(lines).toContain("  workers-ai  not in this release");
+  expect(lines).toContain("  workers-ai");
 });
 
 test("CF-37: explain --effects is the table of the documentation", async () => {

@@ -4,13 +4,6 @@ import { compile, team } from "./support.ts";
 
 /** A use of each part that this release cannot run yet, by the path that its list names. */
 const uses: Readonly<Record<string, readonly string[]>> = {
-  "providers.*.kind": [
-    team({
-      provider: "  - { name: ai, kind: workers-ai, model: m }",
-      agent: "  - { name: b, provider: ai }",
-    }),
-  ],
-  "providers.*.binding": [team({ provider: "    binding: AI" })],
   "webhooks.*": [team({ top: "webhooks: [{ name: a, url: 'https://a.example', events: [run_end] }]" })],
   "schedules.*": [team({ top: "schedules: [{ name: a, cron: '0 8 * * 1', input: Hi }]" })],
   "browser.endpoint": [team({ top: "browser: { endpoint: 'wss://a.example' }" })],
@@ -41,10 +34,7 @@ for (const [path, yamls] of Object.entries(uses)) {
       expect(found[0]?.message).toMatch(/^this release cannot /);
       expect(found[0]?.hint).toMatch(/^(remove|use|add) /);
       expect(found[0]?.line).toBeGreaterThan(1);
-      const keys = path
-        .replace("agent.", "")
-        .split(".")
-        .filter((part) => part !== "*" && part !== "kind" && part !== "name");
+      const keys = path.split(".").filter((part) => part !== "*");
       expect(keys.every((key) => found[0]?.path.includes(key))).toBe(true);
     }
   });

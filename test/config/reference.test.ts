@@ -40,7 +40,6 @@ test("CF-36: the page says of every key that a build refuses that this release l
   const page = referencePage(schema());
   for (const key of ["webhooks", "event_days"])
     expect(page, key).toMatch(new RegExp(`^\\| \`${key}\` \\| .* This release cannot .*\\.`, "m"));
-  expect(page).toMatch(/^\| `kind` \| .* This release cannot speak to Workers AI\. \|$/m);
   const said = unavailableParts.filter(({ cannot }) => !page.includes(`This release cannot ${cannot}.`));
   expect(said.map(({ path }) => path)).toEqual([]);
   expect(page).not.toMatch(/`max_iterations` .* This release cannot/);

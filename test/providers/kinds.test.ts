@@ -94,6 +94,7 @@ test("MO-5: the default addresses are the vendors'", () => {
     openai: "https://api.openai.com/v1",
     grok: "https://api.x.ai/v1",
     gemini: "https://generativelanguage.googleapis.com/v1beta/openai",
+    "workers-ai": null,
     "openai-compatible": null,
   });
 });

@@ -4,7 +4,6 @@ import { providerKinds } from "../../providers/schema.ts";
 import { boundActsOf } from "../../tools/acts.ts";
 import type { Safety } from "../../tools/define-tool.ts";
 import { isUnexpired, namesTool, verdict } from "../../tools/permission.ts";
-import { unavailableNames } from "../availability.ts";
 import { priceOfTarget, windowOfTarget } from "../checks/models.ts";
 import type { ContextFile } from "../build/context.ts";
 import type { Path } from "../document/diagnostics.ts";
@@ -254,23 +253,17 @@ export const explainTeam = (draft: TeamDraft, team: Team): ExplainedValue[] =>
       : { ...row, value: withoutQuery(row) },
   );
 
-type Kinds = Readonly<Record<string, Readonly<Record<string, boolean | readonly string[]>>>>;
+/** Names of a list with what belongs to each: the parameters of an effect, the tools of a toolbox. */
+type KindList = Readonly<Record<string, readonly string[]>>;
 
-const availabilityOf = (names: readonly string[]): Record<string, boolean> =>
-  Object.fromEntries(names.map((name) => [name, !unavailableNames.has(name)]));
+const withoutDetails = (names: readonly string[]): KindList =>
+  Object.fromEntries(names.map((name) => [name, []]));
 
-/** Lists known kinds, and built-in toolboxes with their tools; false means not in this release. */
-export const explainKinds = (): Kinds => ({
-  providers: availabilityOf(providerKinds),
-  effects: Object.fromEntries(
-    effects.map(({ kind, params }) => [kind, !unavailableNames.has(kind) && Object.keys(params.shape)]),
-  ),
-  guards: availabilityOf(guardKeys),
-  middleware: availabilityOf(middlewareKinds),
-  toolboxes: Object.fromEntries(
-    Object.entries(builtInToolboxes).map(([name, tools]) => [
-      name,
-      unavailableNames.has(name) ? false : tools,
-    ]),
-  ),
+/** Lists known kinds, effects with their parameters, and built-in toolboxes with their tools. */
+export const explainKinds = (): Readonly<Record<string, KindList>> => ({
+  providers: withoutDetails(providerKinds),
+  effects: Object.fromEntries(effects.map(({ kind, params }) => [kind, Object.keys(params.shape)])),
+  guards: withoutDetails(guardKeys),
+  middleware: withoutDetails(middlewareKinds),
+  toolboxes: builtInToolboxes,
 });

@@ -1,4 +1,4 @@
-import { teamPathsOf, unavailableParts } from "../availability.ts";
+import { unavailableParts } from "../availability.ts";
 import { isDurationSchema, isSizeSchema } from "../json-schema.ts";
 import type { JsonSchema } from "../json-schema.ts";
 
@@ -63,9 +63,7 @@ const defaultText = (schema: JsonSchema, required: boolean): string => {
 /** Returns the sentences about the parts of a key that this release lacks. */
 const lackText = (path: string): string => {
   const sentences = unavailableParts
-    .filter((each) =>
-      teamPathsOf(each.path).some((one) => one.replaceAll(".*", "[]").replace(/\[\]$/, "") === path),
-    )
+    .filter((each) => each.path.replaceAll(".*", "[]").replace(/\[\]$/, "") === path)
     .map(({ cannot }) => ` This release cannot ${cannot}.`);
   return [...new Set(sentences)].join("");
 };
