@@ -1,5 +1,5 @@
 import { fieldsOf } from "../src/chat/json.ts";
-import { estimateCost } from "../src/agent/budgets/estimate-cost.ts";
+import { estimateCost } from "../src/agent/budgets/bounds.ts";
 import { beginWithLease, findRunLeaseRequest } from "../src/agent/budgets/lease.ts";
 import type { LeaseRequest } from "../src/agent/budgets/lease.ts";
 import { revokeGrants } from "../src/agent/calls/grants.ts";

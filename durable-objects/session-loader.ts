@@ -12,7 +12,7 @@ import { forkOperation } from "../src/session/operations/fork.ts";
 import { emptySession } from "../src/session/operations/session.ts";
 import type { OperationContext } from "../src/session/perform.ts";
 import { ProblemError, refuse } from "../src/session/problems.ts";
-import type { ForkSource } from "../src/session/fork-source.ts";
+import type { ForkSource } from "../src/session/operations/fork.ts";
 import type { ForkSourceRpc, SessionCall } from "../src/session/rpc.ts";
 import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { CrashCounter } from "./alarms/crash-counter.ts";

@@ -11,11 +11,10 @@ import {
   replacedMeanwhile,
 } from "../src/session/operations/workspace.ts";
 import { accessProblem } from "../src/session/operations/session.ts";
-import { ProblemError, refuse } from "../src/session/problems.ts";
+import { ProblemError, refuse, workspaceProblem } from "../src/session/problems.ts";
 import { closeCodes } from "../src/session/frames.ts";
 import { explainCall, explainedCallSchema } from "../src/session/explain.ts";
-import { awaitsLogin, settleLogins } from "../src/session/settle-logins.ts";
-import { workspaceProblem } from "../src/session/workspace-problems.ts";
+import { awaitsLogin, settleLogins } from "../src/session/operations/answer.ts";
 import type {
   FileChangeReport,
   ForkSourceReply,

@@ -2,8 +2,7 @@ import type { Call, freshCall } from "../../src/agent/state/call.ts";
 import type { Phase } from "../../src/agent/state/phase.ts";
 import type { Run, RunCounters, freshRun } from "../../src/agent/state/run.ts";
 import type { freshSession, Session } from "../../src/agent/state/session.ts";
-import type { Input } from "../../src/agent/state/input.ts";
-import type { Thread } from "../../src/agent/state/thread.ts";
+import type { Input, Thread } from "../../src/agent/state/thread.ts";
 import type { Message } from "../../src/chat/message.ts";
 import { splitText } from "../../src/chat/text.ts";
 

@@ -1,4 +1,4 @@
-import type { EntryChange, EntryHead, EntryReader } from "../../src/agent/state/entries.ts";
+import type { EntryChange, EntryHead, EntryReader } from "../../src/agent/state/records.ts";
 import type { Json } from "../../src/chat/message.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { outputOf } from "../../src/agent/calls/finish.ts";
+import { shownOutput } from "../../src/agent/calls/finish.ts";
 import type { SessionEvent } from "../../src/agent/state/events.ts";
 import { reportWithoutOutput } from "../../src/agent/state/events.ts";
 import { callsOfRun } from "../../src/agent/state/run.ts";
@@ -65,7 +65,7 @@ export const replaceContent = (sources: EventSources, event: SessionEvent, data:
   if (event.type === "message_added") return messageReference(sources, event) ?? data;
   if (event.type !== "tool_call_end" || event.call === undefined) return data;
   const [place, result] = findResult(sources, event.thread, event.call) ?? [];
-  if (place === undefined || result === undefined || outputOf(result.content) !== event.data.output)
+  if (place === undefined || result === undefined || shownOutput(result.content) !== event.data.output)
     return data;
   return `r${place} ${JSON.stringify({ ...event.data, output: null })}`;
 };
@@ -114,7 +114,7 @@ const readOutput = (
     (message === undefined ? null : resultOf(call, JSON.parse(message) as Message)) ??
     loadOutcome(sql, thread, call)?.result;
   if (result === undefined) throw new Error(`the result of ${call} is not stored`);
-  return JSON.stringify(outputOf(result.content));
+  return JSON.stringify(shownOutput(result.content));
 };
 
 const dataOf = (sql: SqlStorage, reference: Reference, messages: ReadonlyMap<string, string>): string => {

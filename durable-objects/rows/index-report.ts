@@ -1,10 +1,10 @@
+import { sessionStatusOf } from "../../src/agent/state/thread.ts";
 import { pauseAfter } from "../../src/agent/state/wait.ts";
-import { sessionStatusOf } from "../../src/agent/run/runs.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import type { Lease } from "../../src/agent/state/budget.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { fitData } from "../../src/session/event-lines.ts";
-import { totalsView } from "../../src/session/usage.ts";
+import { totalsView } from "../../src/session/operations/budget.ts";
 import type { Decision } from "../../src/session/decisions.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { DailyUsage, SessionSummary, TenantDirectory } from "../../src/engine/access/rpc.ts";

@@ -20,9 +20,8 @@ import {
 import { packHistory } from "../../src/agent/context/history.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import { taskNumber } from "../../src/agent/state/board.ts";
-import type { Input } from "../../src/agent/state/input.ts";
+import type { Input, Thread } from "../../src/agent/state/thread.ts";
 import type { Session } from "../../src/agent/state/session.ts";
-import type { Thread } from "../../src/agent/state/thread.ts";
 import type { Draft } from "../../src/agent/transaction/draft.ts";
 import type { Message } from "../../src/chat/message.ts";
 import type { EventText, EventTexts } from "../../src/session/event-lines.ts";

@@ -1,10 +1,14 @@
-import type { Delta, ProviderFrame } from "../../src/agent/state/delta.ts";
+import type { Delta, ProviderFrame } from "../../src/agent/state/events.ts";
 import type { LoggedEvent } from "../../src/session/event-lines.ts";
 import { eventHeadOf } from "../../src/session/event-lines.ts";
-import { matchesFilter, takeEvents } from "../../src/session/operations/event-filter.ts";
+import {
+  matchesFilter,
+  takeEvents,
+  isShownToAll,
+  showEvents,
+} from "../../src/session/operations/event-filter.ts";
 import type { StreamFilter } from "../../src/session/frames.ts";
 import { closeCodes, eventFrame, eventsMessage, joinFrames, streamLimits } from "../../src/session/frames.ts";
-import { isShownToAll, showEvents } from "../../src/session/operations/shown-asks.ts";
 import type { Connections, Viewer } from "./connections.ts";
 import type { OpenItems } from "./open-items.ts";
 

@@ -1,4 +1,4 @@
-import { deepestInput } from "../chat/json-depth.ts";
+import { deepestInput } from "../chat/json.ts";
 import { longestUpload } from "../session/operations/uploads.ts";
 import { streamLimits } from "../session/frames.ts";
 

@@ -35,10 +35,10 @@ export interface Block {
   readonly end: number;
 }
 
-/** Lists the blocks of a chat between two block boundaries, in order. */
-export const blocksOf = (chat: readonly Message[], from = 0, to = chat.length): readonly Block[] => {
+/** Lists the blocks of a chat in order. */
+export const blocksOf = (chat: readonly Message[]): readonly Block[] => {
   const blocks: Block[] = [];
-  for (let start = from; start < to; start = blocks.at(-1)?.end ?? to)
+  for (let start = 0; start < chat.length; start = blocks.at(-1)?.end ?? chat.length)
     blocks.push({ start, end: blockEnd(chat, start) });
   return blocks;
 };

@@ -1,4 +1,4 @@
-import type { Message, Part, ToolResultPart } from "./message.ts";
+import type { Message, Part, ToolResultPart, ContentPart } from "./message.ts";
 
 /** Cleans a text for storage: lone surrogates become U+FFFD, NUL is dropped. */
 export const cleanText = (text: string): string => text.toWellFormed().replaceAll("\0", "");
@@ -60,3 +60,21 @@ export const preview = (text: string, count = 120): string =>
 /** Whether a message has content that a model can see: text that is not blank, a call, a result or media. */
 export const hasContent = (message: Pick<Message, "parts">): boolean =>
   message.parts.some((part) => part.type !== "reasoning" && (part.type !== "text" || /\S/.test(part.text)));
+
+const mostCharacters = 60;
+
+/** Matches whitespace, control characters and invisible ones, but the joiner within emoji. */
+const gaps = /[[\s\p{Cc}\p{Cf}]--[\u200d]]+/gv;
+
+const visible = /[^\s\u200d]/;
+
+/** Returns the beginning of a content's text in one line, cut at a word; null if nothing of it is visible. */
+export const titleOf = (content: readonly ContentPart[]): string | null => {
+  const texts = content.map((part) => (part.type === "text" ? firstCharacters(part.text, 1_000) : ""));
+  const line = texts.join(" ").replaceAll(gaps, " ").trim();
+  const beginning = firstCharacters(line, mostCharacters);
+  if (!visible.test(line)) return null;
+  if (beginning === line) return line;
+  const end = line.charAt(beginning.length) === " " ? beginning.length : beginning.lastIndexOf(" ");
+  return `${end > 0 ? beginning.slice(0, end) : beginning}…`;
+};

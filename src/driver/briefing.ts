@@ -12,7 +12,7 @@ import type { BriefingTopic } from "../agent/state/run.ts";
 import { firstCharacters, textOf } from "../chat/text.ts";
 import { isLonger, truncateText } from "../chat/truncate.ts";
 import type { LocalizedFile, Sandbox } from "../sandbox/contract.ts";
-import { readOrDefault, readText } from "./read-text.ts";
+import { readOrDefault, readText } from "./workspace-files.ts";
 import type { WorkContext } from "./work.ts";
 import { withTimeout } from "./work.ts";
 

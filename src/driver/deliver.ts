@@ -24,10 +24,7 @@ export const endCommand = async ({ host, settle }: WorkContext, command: EndingC
   settle((draft) => recordEndTry(draft, command, hasEnded));
 };
 
-/**
- * Closes the browser of a session without a run. If the request fails, the browser ends by itself when it is
- * idle.
- */
+/** Closes the browser of a session without a run. If the request fails, the browser ends by itself when it is idle. */
 export const closeBrowser = ({ host, settle, browserLock }: WorkContext): Promise<void> =>
   browserLock(async () => {
     const page = host.read().page;

@@ -1,9 +1,9 @@
 import { advanceSession } from "../agent/loop/advance.ts";
-import { nextDeadline } from "../agent/loop/deadlines.ts";
+import { nextDeadline, retriesOf } from "../agent/loop/deadlines.ts";
 import { dueMigration } from "../agent/run/migrate.ts";
 import type { Call } from "../agent/state/call.ts";
 import type { PendingFileChange } from "../agent/state/files.ts";
-import { attemptId } from "../agent/state/model-call.ts";
+import { attemptId } from "../agent/state/phase.ts";
 import type { PreparedWork } from "../agent/state/phase.ts";
 import type { EndingCommand } from "../agent/state/records.ts";
 import { isTryDue } from "../agent/state/wait.ts";
@@ -38,8 +38,8 @@ type Intent =
   | { readonly key: string; readonly kind: "think"; readonly thread: string }
   | { readonly key: string; readonly kind: "prepare"; readonly thread: string; readonly work: PreparedWork }
   | { readonly key: string; readonly kind: "deliver" | "migrate" | "close_browser" }
-  | { readonly key: string; readonly kind: "end_command"; readonly command: EndingCommand }
-  | { readonly key: string; readonly kind: "settle_file"; readonly change: PendingFileChange }
+  | { readonly key: string; readonly kind: "end_command"; readonly retry: EndingCommand }
+  | { readonly key: string; readonly kind: "settle_file"; readonly retry: PendingFileChange }
   | {
       readonly key: string;
       readonly kind: "act";
@@ -49,21 +49,10 @@ type Intent =
     };
 
 /** Returns what is to be tried beside the runs. */
-const retryIntents = ({ outbox, commands, fileChanges }: Session, now: number): readonly Intent[] => {
-  const ending = commands.ending.filter((command) => isTryDue(command, now));
-  const changes = fileChanges.filter((change) => isTryDue(change, now));
-  return [
-    ...(outbox !== null && isTryDue(outbox, now)
-      ? [{ key: `outbox:${outbox.tries}`, kind: "deliver" } as const]
-      : []),
-    ...ending.map(
-      (command) => ({ key: `end:${command.exec}:${command.tries}`, kind: "end_command", command }) as const,
-    ),
-    ...changes.map(
-      (change) => ({ key: `${change.id}:${change.tries}`, kind: "settle_file", change }) as const,
-    ),
-  ];
-};
+const retryIntents = (session: Session, now: number): readonly Intent[] =>
+  retriesOf(session)
+    .filter(({ retry }) => isTryDue(retry, now))
+    .map((work) => ({ ...work, key: `${work.name}:${work.retry.tries}` }));
 
 const browserIntents = (session: Session): readonly Intent[] =>
   session.page === null || hasRun(session)
@@ -179,11 +168,11 @@ const startWork = (work: WorkContext, intent: Intent): Promise<void> => {
     case "deliver":
       return deliverOutbox(work);
     case "end_command":
-      return endCommand(work, intent.command);
+      return endCommand(work, intent.retry);
     case "migrate":
       return work.host.migration.run();
     case "settle_file":
-      return settleLostChange(work, intent.change);
+      return settleLostChange(work, intent.retry);
     case "close_browser":
       return closeBrowser(work);
     case "act":

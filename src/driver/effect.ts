@@ -1,5 +1,5 @@
 import { errorMessageOf } from "../tools/errors.ts";
-import { allowedOutput, estimateCost } from "../agent/budgets/estimate-cost.ts";
+import { allowedOutput, estimateCost } from "../agent/budgets/bounds.ts";
 import { loseModelCall } from "../agent/calls/model-call.ts";
 import { originOf } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
@@ -8,8 +8,13 @@ import { checkEffectResult } from "../agent/definition/checks.ts";
 import type { BoundEffect, EffectCall, EffectQuestion, EffectResult } from "../agent/definition/effect.ts";
 import { createEffectContext, failEffect, effectState } from "../agent/hooks/effects.ts";
 import { isPreparing, preparingPhaseOf, forceOf } from "../agent/hooks/preparing.ts";
-import type { ModelCall } from "../agent/state/model-call.ts";
-import type { EffectMemo, EffectReply, PreparingPhase, PreparedWork } from "../agent/state/phase.ts";
+import type {
+  ModelCall,
+  EffectMemo,
+  EffectReply,
+  PreparingPhase,
+  PreparedWork,
+} from "../agent/state/phase.ts";
 import type { Run } from "../agent/state/run.ts";
 import type { Thread } from "../agent/state/thread.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
@@ -225,10 +230,7 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
   return ended;
 };
 
-/**
- * Runs the effect that the state says is at work, and stores its result unless that comes too late. A call that
- * the effect did not await is aborted.
- */
+/** Runs the effect that is at work and stores its result; a call that the effect did not await is aborted. */
 export const runPreparedEffect = async (context: WorkContext, threadId: string): Promise<void> => {
   const work = findEffectWork(context, threadId);
   if (work === null) return;

@@ -2,8 +2,8 @@ import type { LeaseAnswer, LeaseRequest } from "../agent/budgets/lease.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import type { Embedder, SharedMemory, SharedNotes, SharedReflections } from "../agent/definition/memory.ts";
 import type { ServerAnswer } from "../agent/hooks/servers.ts";
-import type { Delta, ItemKind, ProviderFrame } from "../agent/state/delta.ts";
-import type { EntryReader } from "../agent/state/entries.ts";
+import type { Delta, ItemKind, ProviderFrame } from "../agent/state/events.ts";
+import type { EntryReader } from "../agent/state/records.ts";
 import type { Grant, Session } from "../agent/state/session.ts";
 import type { Draft, TeamRules } from "../agent/transaction/draft.ts";
 import type { Json } from "../chat/message.ts";
@@ -84,9 +84,7 @@ export interface Host extends TeamRules {
   readonly migration: {
     /** Revision to which the team's sessions migrate before their next run; null: each keeps its own. */
     readonly follows: string | null;
-    /**
-     * Migrates the session at rest to the revision that is due, or lets it stay, and goes on with what waits.
-     */
+    /** Migrates the session at rest to the revision that is due, or lets it stay, and goes on with what waits. */
     run(): Promise<void>;
   };
   /** Removes known secrets from what tools return. */

@@ -4,9 +4,9 @@ import { applyLeaseAnswer, findLeaseRequest, sumOtherReservations } from "../age
 import { pauseStep } from "../agent/calls/model-call.ts";
 import type { ModelTarget } from "../agent/definition/agent.ts";
 import type { ReachedLimit } from "../agent/state/budget.ts";
-import type { ProviderFrame } from "../agent/state/delta.ts";
-import type { ModelCall } from "../agent/state/model-call.ts";
-import { modelCallOf } from "../agent/state/model-call.ts";
+import type { ProviderFrame } from "../agent/state/events.ts";
+import type { ModelCall } from "../agent/state/phase.ts";
+import { modelCallOf } from "../agent/state/phase.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { utf8Length } from "../chat/tokens.ts";
@@ -87,10 +87,7 @@ const mostRounds = 8;
 
 const leaseTimeoutMs = 10_000;
 
-/**
- * Returns whether a lease of the tenant's day covers the call; sends no request if one already does. If none
- * does, the call waits, or is no longer needed.
- */
+/** Returns whether a lease of the tenant's day covers the call, asked for if need be; otherwise the call waits. */
 const ensureLease = async (
   work: WorkContext,
   { thread, estimate, uncovered }: ModelCallPlan,
@@ -114,10 +111,7 @@ const ensureLease = async (
   return false;
 };
 
-/**
- * Returns whether the call holds its ticket now; if not, it waits for the ticket, failed, or is no longer
- * needed.
- */
+/** Returns whether the call holds its ticket now; if not, it waits for the ticket, failed, or is no longer needed. */
 const takeTicket = async (
   { host, tickets, signal }: WorkContext,
   { thread, target, fail }: ModelCallPlan,
@@ -141,7 +135,6 @@ const takeTicket = async (
 /** Longest frame of a provider that is sent to watchers, in bytes. */
 const longestFrame = 65_536;
 
-/** Cuts the data of a frame that is too long. */
 const fitFrame = (frame: ProviderFrame): ProviderFrame => {
   const bytes = utf8Length(JSON.stringify(frame));
   if (bytes <= longestFrame) return frame;

@@ -1,18 +1,22 @@
 import type { ModelTarget } from "../agent/definition/agent.ts";
 import { allTargets } from "../agent/definition/agent.ts";
-import type { Ticket } from "../agent/state/model-call.ts";
-import { awaitedTicketOf, modelCallOf } from "../agent/state/model-call.ts";
+import type { Ticket } from "../agent/state/phase.ts";
+import { awaitedTicketOf, modelCallOf } from "../agent/state/phase.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { Thread } from "../agent/state/thread.ts";
 import type { GateSettlement, ReserveAnswer, ReserveRequest } from "../model/gate.ts";
 import type { Host } from "./host.ts";
+import type { Embedder } from "../agent/definition/memory.ts";
+import { estimateText } from "../chat/tokens.ts";
+import type { ModelErrorCode } from "../model/error.ts";
+import { asModelError } from "../model/failure.ts";
 
 /** Deals with providers' gates: asks for tickets, gives back unused ones and reports how calls ended. */
 
 type GateTarget = Pick<ModelTarget, "provider" | "model" | "gate">;
 
 /** Asks a target's gate for a ticket; a target without a rate limit needs none. */
-export const reserveTicket = async (
+const reserveTicket = async (
   host: Pick<Host, "gate">,
   { provider, gate }: GateTarget,
   request: Pick<ReserveRequest, "id" | "input" | "maxOutput">,
@@ -97,5 +101,48 @@ export const createTickets = (host: Host): Tickets => {
       removed = true;
       review({ threads: {} });
     },
+  };
+};
+
+/** Sends embedding requests through their provider's gate: each takes a ticket that is free now, or none. */
+
+const embedAtGate = async (
+  gates: Pick<Host, "gate">,
+  embedder: Embedder,
+  id: string,
+  texts: readonly string[],
+  signal: AbortSignal,
+): ReturnType<Embedder["embed"]> => {
+  const { provider, model } = embedder;
+  const input = texts.reduce((sum, text) => sum + estimateText(text), 0);
+  const { status } = await reserveTicket(gates, embedder, { id, input, maxOutput: 0 });
+  if (status !== "booked")
+    throw new Error(`provider ${provider}: its rate limit has no free place right now`);
+  let code: ModelErrorCode | "ok" = "ok";
+  try {
+    return await embedder.embed(texts, signal);
+  } catch (error) {
+    ({ code } = asModelError(error, { provider, model }, signal).failure);
+    throw error;
+  } finally {
+    reportCallEnd(gates, embedder, id, { code, exhausted: code !== "ok", usage: null });
+  }
+};
+
+/** Wraps embedders so that each request takes its own ticket; `name` sets this isolate's requests apart. */
+export const gateEmbedders = (
+  embedderOf: Host["embedder"],
+  gate: Host["gate"],
+  name: string,
+): Host["embedder"] => {
+  let asked = 0;
+  return (agent) => {
+    const embedder = embedderOf(agent);
+    if (embedder === null) return null;
+    const embed: Embedder["embed"] = (texts, signal) => {
+      asked += 1;
+      return embedAtGate({ gate }, embedder, `${name}.${asked}`, texts, signal);
+    };
+    return { ...embedder, embed };
   };
 };

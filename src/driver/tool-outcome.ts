@@ -6,8 +6,7 @@ import { utf8Length } from "../chat/tokens.ts";
 import { toBase64 } from "../tools/base64.ts";
 import type { Parked, ToolContext, ToolOutput } from "../tools/define-tool.ts";
 import { toolError } from "../tools/errors.ts";
-import { readPark } from "../tools/park-check.ts";
-import { outputProblem } from "../tools/result-check.ts";
+import { readPark, outputProblem } from "../tools/result-check.ts";
 
 /** Outcomes of tool calls: what a tool may return, and what stands for it when it is cancelled or takes too long. */
 
@@ -83,9 +82,7 @@ export const timeoutOutcome = ({ call: { name }, plan }: Call, ms: number): Tool
     : createOutcome(toolError("timeout", stopped).content, "error");
 };
 
-/**
- * Keeps the tool's own report of its end after a cancel: only the tool knows what it did before it stopped.
- */
+/** Keeps the tool's own report of its end after a cancel: only the tool knows what it did before it stopped. */
 export const asCancelled = (outcome: ToolOutcome): ToolOutcome => {
   if (outcome.kind === "parked") return cancelledOutcome;
   if (outcome.status === "ok") return outcome;

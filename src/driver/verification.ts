@@ -3,7 +3,7 @@ import { preparingPhaseOf } from "../agent/hooks/preparing.ts";
 import { startCheckCommand, verificationWorkOf } from "../agent/hooks/verification.ts";
 import type { Run } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
-import type { CheckCommand, VerificationWork } from "../agent/state/verification.ts";
+import type { CheckCommand, VerificationWork } from "../agent/state/phase.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import type { CheckOutcome } from "../agent/turn/verification.ts";
 import { applyVerification } from "../agent/turn/verification.ts";
@@ -13,8 +13,9 @@ import type { CommandResult } from "../sandbox/commands.ts";
 import { commandMargin, execIdOf, followCommand, locateCommand } from "../sandbox/commands.ts";
 import type { ExecRequest, Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
-import { detectCommand } from "./detect-command.ts";
 import type { WorkContext } from "./work.ts";
+import { isJsonObject, parseJson } from "../chat/json.ts";
+import { readOrDefault, readText } from "./workspace-files.ts";
 
 /** Runs the command that checks a workspace once, from the stored `preparing` to the stored outcome. */
 
@@ -65,7 +66,7 @@ const requestOf = ({ agent }: Check, { text, exec }: CheckCommand): ExecRequest 
 /** Codes with which a shell answers if it cannot run a command or does not find it. */
 const notRunnable: readonly number[] = [126, 127];
 
-const outcomeOf = ({ text, exitCode, reason }: CommandResult): CheckOutcome => {
+const checkOutcomeOf = ({ text, exitCode, reason }: CommandResult): CheckOutcome => {
   const isRun = reason === "timeout" || (reason === "exited" && !notRunnable.includes(exitCode));
   if (!isRun) return { is: "error", exitCode, output: text };
   return { is: reason === "exited" && exitCode === 0 ? "passed" : "failed", exitCode, output: text };
@@ -73,10 +74,7 @@ const outcomeOf = ({ text, exitCode, reason }: CommandResult): CheckOutcome => {
 
 const lostOutcome: CheckOutcome = { is: "error", output: "the sandbox lost the command" };
 
-/**
- * Returns the command that the state holds, or finds it and stores that it is about to start; null if there
- * is none, or if the check is no longer wanted.
- */
+/** Returns the stored command, or finds and stores it; null if there is none, or the check is no longer wanted. */
 const prepareCommand = async (
   context: WorkContext,
   sandbox: Sandbox,
@@ -108,7 +106,7 @@ const runCheck = async (context: WorkContext, sandbox: Sandbox, check: Check): P
   const deadline = Date.now() + (request.timeoutMs ?? 0) + commandMargin;
   const known = found === "known";
   const end = await followCommand(sandbox, { request, known, deadline, signal, show: () => undefined });
-  return end === null ? lostOutcome : outcomeOf(end);
+  return end === null ? lostOutcome : checkOutcomeOf(end);
 };
 
 const createWait = ({ host, stop, signal }: WorkContext): CapacityWait => ({
@@ -150,4 +148,50 @@ export const runVerification = async (context: WorkContext, threadId: string): P
   if (outcome === null) return;
   const safe = host.redactor.value(outcome);
   settleIfChecking(context, check, (draft) => applyVerification(draft, threadId, safe));
+};
+
+/** Finds the command that tests a project by the files in its folder. */
+
+/** Bytes that are read of a file. */
+const mostBytes = 1_048_576;
+
+interface Sign {
+  readonly file: string;
+  readonly command: string;
+  /** Returns whether the file's text asks for the command; if omitted, its presence does. */
+  readonly fits?: (text: string) => boolean;
+}
+
+const hasTestScript = (text: string): boolean => {
+  const json = parseJson(text);
+  const scripts = isJsonObject(json) ? json["scripts"] : null;
+  return isJsonObject(scripts) && typeof scripts["test"] === "string" && scripts["test"] !== "";
+};
+
+/** A rule of a Makefile may name several targets before its colon. */
+const hasTestTarget = (text: string): boolean =>
+  text.split("\n").some((line) => {
+    const [, targets = ""] = /^([^\s:=#][^:=#]*):(?!:*=)/.exec(line) ?? [];
+    return targets.split(/\s+/).includes("test");
+  });
+
+/** Lists the signs in the order in which they are looked for. */
+const signs: readonly Sign[] = [
+  { file: "go.mod", command: "go test ./..." },
+  { file: "Cargo.toml", command: "cargo test" },
+  { file: "package.json", command: "npm test", fits: hasTestScript },
+  { file: "Makefile", command: "make test", fits: hasTestTarget },
+  { file: "pytest.ini", command: "pytest" },
+  { file: "pyproject.toml", command: "pytest", fits: (text) => /^[ \t]*\[tool\.pytest/m.test(text) },
+];
+
+/** Returns the command of the first sign in a folder of the workspace, or null if there is none. */
+const detectCommand = async (sandbox: Sandbox, folder: string): Promise<string | null> => {
+  const entries = await readOrDefault(sandbox.list(folder), []);
+  const names = entries.flatMap(({ name, type }) => (type === "directory" ? [] : [name]));
+  for (const { file, command, fits } of signs) {
+    if (!names.includes(file)) continue;
+    if (fits === undefined || fits(await readText(sandbox, `${folder}/${file}`, mostBytes))) return command;
+  }
+  return null;
 };

@@ -56,10 +56,7 @@ export const createLazyAbort = (): LazyAbort => {
   };
 };
 
-/**
- * Returns the outcome of a piece of work; null if it fails, takes longer than `ms` or is not needed any more.
- * The rest of the work is then asked to end.
- */
+/** Returns the outcome of work; null if it fails, takes longer than `ms` or is not needed: it is asked to end. */
 export const withTimeout = async <T>(
   { host, stop }: Pick<WorkContext, "host" | "stop">,
   ms: number,
@@ -76,10 +73,7 @@ export const withTimeout = async <T>(
   return outcome;
 };
 
-/**
- * Does one piece of work at a time, in the order of the requests; the failure of one does not affect the
- * next.
- */
+/** Does one piece of work at a time, in the order of the requests; the failure of one does not affect the next. */
 export type Lock = <T>(work: () => Promise<T>) => Promise<T>;
 
 export const createLock = (): Lock => {
@@ -91,9 +85,7 @@ export const createLock = (): Lock => {
   };
 };
 
-/**
- * Cache of results of `cache: true` tools in this isolate; emptied whenever the workspace may have changed.
- */
+/** Cache of results of `cache: true` tools in this isolate; emptied whenever the workspace may have changed. */
 interface ToolCache {
   get(key: string): ToolOutput | undefined;
   put(key: string, output: ToolOutput, epoch: number): void;

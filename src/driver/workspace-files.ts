@@ -11,6 +11,7 @@ import { SandboxError } from "../sandbox/contract.ts";
 import { fromBase64 } from "../tools/base64.ts";
 import type { Host } from "./host.ts";
 import type { WorkContext } from "./work.ts";
+import { cleanText } from "../chat/text.ts";
 
 /** Writes one file and returns its changes, or why the workspace refuses it; throws if another try may help. */
 const placeFile = async (
@@ -71,14 +72,37 @@ const storeFound = (
   postponeFileChange(draft, id, !found.isUnavailable);
 };
 
-/**
- * Finds out the outcome of a person's change that was never reported; after that the change can no longer be
- * made.
- */
+/** Finds out the outcome of a person's change that was never reported; after that the change can no longer be made. */
 export const settleLostChange = async (
   { host, settle }: WorkContext,
   change: PendingFileChange,
 ): Promise<void> => {
   const found = await findOutcome(host, change.id);
   settle((draft) => storeFound(draft, change, found));
+};
+
+/** Reads files of a workspace that need not exist. */
+
+/** Codes with which the sandbox answers if there is no such path, or a file where a folder should be. */
+const absentCodes: readonly string[] = ["workspace_read_not_found", "conflict"];
+
+/** Returns `nothing` if there is no such path; throws other refusals. */
+export const readOrDefault = async <T>(work: Promise<T>, nothing: T): Promise<T> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof SandboxError && absentCodes.includes(error.code)) return nothing;
+    throw error;
+  }
+};
+
+/** Reads the first bytes of a file as text; returns an empty text if there is no such file. */
+export const readText = async (sandbox: Sandbox, path: string, bytes: number): Promise<string> => {
+  const stat = await readOrDefault(sandbox.stat(path), null);
+  const length = Math.min(stat?.size ?? 0, bytes);
+  if (stat?.type !== "file" || length === 0) return "";
+  const content = await sandbox.read(path, { offset: 0, length });
+  // A character that the byte limit cuts in two is left out.
+  const text = new TextDecoder().decode(content, { stream: true });
+  return cleanText(text.replaceAll("\r\n", "\n"));
 };

@@ -4,7 +4,7 @@ import type { Embedder, BriefingRules } from "../agent/definition/memory.ts";
 import type { TeamBudgets } from "../agent/state/budget.ts";
 import type { SessionRules } from "../session/command.ts";
 import type { CallerConstraints } from "../agent/state/child.ts";
-import type { StoreRules } from "../agent/state/entries.ts";
+import type { StoreRules } from "../agent/state/records.ts";
 import type { CallPlan } from "../agent/state/call.ts";
 import type { Grant, Session } from "../agent/state/session.ts";
 import type { Team } from "../config/team.ts";

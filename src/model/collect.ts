@@ -1,14 +1,12 @@
 import { estimateRequest, estimateText } from "../chat/tokens.ts";
-import { createCallIds } from "./call-ids.ts";
+import { createCallIds, finishOf, openReply, partsOf, takeDeltas, takeEvent } from "./reply.ts";
 import type { CompleteOptions, Completion, ModelEvent, ModelRequest } from "./completer.ts";
 import { ModelError } from "./error.ts";
 import { asModelError, modelError } from "./failure.ts";
 import type { AttemptOrigin } from "./failure.ts";
-import { costOf } from "./prices.ts";
+import { costOf, readUsage } from "./usage.ts";
 import type { Price } from "./schema.ts";
-import { finishOf, openReply, partsOf, takeDeltas, takeEvent } from "./reply.ts";
 import type { OpenReply } from "./reply.ts";
-import { readUsage } from "./usage.ts";
 import type { UsageReport } from "./usage.ts";
 
 /** Parameters of an attempt for the collector. */

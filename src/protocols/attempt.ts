@@ -6,9 +6,8 @@ import { ModelError } from "../model/error.ts";
 import { asModelError, modelError } from "../model/failure.ts";
 import type { AttemptOrigin } from "../model/failure.ts";
 import { EgressError } from "../tools/egress/egress.ts";
-import { createByteGuard } from "./byte-guard.ts";
+import { createByteGuard, createBodyGatherer } from "./body-gatherer.ts";
 import type { Decoder, Faults } from "./protocol.ts";
-import { createBodyGatherer } from "./body-gatherer.ts";
 import { createSseParser } from "./sse.ts";
 import type { SseFrame } from "./sse.ts";
 

@@ -1,7 +1,7 @@
 import type { DocumentPart, ImagePart } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
 import type { Capabilities } from "../model/schema.ts";
-import { isVisible } from "./json-text.ts";
+import { isVisible } from "./body.ts";
 
 /** Image types that both protocols accept, and the longest base64 text of an image. */
 const imageTypes = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);

@@ -1,6 +1,6 @@
-import type { LedgerRow, ContextSnapshot } from "../agent/state/records.ts";
+import type { LedgerRow, ContextSnapshot, RemovedMessage } from "../agent/state/records.ts";
 import { toUsd } from "../agent/state/records.ts";
-import type { Cause, Json, Message } from "../chat/message.ts";
+import type { Json, Message } from "../chat/message.ts";
 import { shownTokens, sumShownTokens } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
@@ -12,15 +12,8 @@ import type { ModelRequest } from "../model/completer.ts";
 export interface PastChat {
   /** Messages in the order of the view, with the overlays they had then. */
   readonly shown: readonly Message[];
-  /** Messages that had left, each with the edit that removed it and its cause. */
+  /** Messages that had left. */
   readonly gone: readonly RemovedMessage[];
-}
-
-interface RemovedMessage {
-  readonly message: Message;
-  readonly edit: number;
-  /** Cause of the removal; null if none was recorded. */
-  readonly cause: Cause | null;
 }
 
 /** Model call from the ledger, or the one under way. */
@@ -71,7 +64,6 @@ const noAuthor: ChangeAuthor = { effect: null, reason: null };
 const overlayAuthor = ({ overlay }: Message): ChangeAuthor =>
   overlay === undefined ? noAuthor : { effect: overlay.by, reason: overlay.reason ?? null };
 
-/** Returns the author of a note or a summary. */
 const noteAuthor = (message: Message): ChangeAuthor => {
   const { summary, sender = null, reason = null } = message;
   if (summary !== undefined) return { effect: summary.by, reason: summary.reason ?? null };

@@ -145,7 +145,6 @@ export const decisionOf = (
   return { seq, at, thread, agent: agent.name, run, call, ...outcome };
 };
 
-/** Number of decisions in one row. */
 const decisionsPerRow = 500;
 
 /** Splits decisions into lists that fit a row. */

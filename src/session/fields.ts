@@ -21,10 +21,7 @@ const partOfValue = (value: unknown, key: PropertyKey): unknown =>
     ? (value as Readonly<Record<PropertyKey, unknown>>)[key]
     : undefined;
 
-/**
- * Finds the options of a union that a value is meant to be, by its discriminating field; all if that does not
- * decide.
- */
+/** Finds the options of a union that a value is meant to be by its discriminating field; all if it does not decide. */
 const optionsFor = (union: z.ZodUnion, value: unknown): readonly Schema[] => {
   if (!(union instanceof z.ZodDiscriminatedUnion)) return union.options;
   const { discriminator } = union.def;
@@ -85,20 +82,14 @@ const suggestKnown = (name: string, known: readonly string[]): string => {
   return `${meant}${known.length === 0 ? "" : ` (known: ${known.join(", ")})`}`;
 };
 
-const valueAt = (value: unknown, path: readonly PropertyKey[]): unknown =>
-  path.reduce<unknown>((part, key) => (isContainer(part) ? Reflect.get(part, key) : undefined), value);
-
-/**
- * Returns the message for a field that should name the kind but names no known one; undefined if the issue is
- * about something else.
- */
+/** Returns the message for a field that names no known kind; undefined if the issue is about something else. */
 const unknownKindMessage = (
   issue: z.core.$ZodIssueInvalidUnion,
   value: unknown,
   path: readonly PropertyKey[],
 ): string | undefined => {
   if (issue.discriminator === undefined || !("options" in issue)) return undefined;
-  const kind = valueAt(value, path);
+  const kind = path.reduce(partOfValue, value);
   const known = issue.options.map(String);
   return typeof kind === "string"
     ? `there is no ${issue.discriminator} ${kind}${suggestKnown(kind, known)}`

@@ -1,6 +1,6 @@
 import type { RunLogger } from "../agent/definition/agent.ts";
 import type { SessionEvent } from "../agent/state/events.ts";
-import { modelCallOf } from "../agent/state/model-call.ts";
+import { modelCallOf } from "../agent/state/phase.ts";
 import type { Session } from "../agent/state/session.ts";
 import { textOf } from "../chat/text.ts";
 import type { LogLevel } from "../tools/log-line.ts";
@@ -86,16 +86,12 @@ interface EndedStep {
 const attemptNameOf = ({ run, turn, attempt }: SessionEvent): string =>
   [run, turn, attempt].filter((part) => part !== undefined).join(".");
 
-/** Returns when a thread's attempt began. */
 const attemptStartedAt = (before: Session, thread: string, now: number): number => {
   const run = before.threads[thread]?.run ?? null;
   return modelCallOf(run)?.startedAt ?? now;
 };
 
-/**
- * Returns the step that an event ends. A failed attempt is a warning; an error that is not retried is an
- * error.
- */
+/** Returns the step that an event ends. A failed attempt is a warning; an error that is not retried is an error. */
 const endedStepOf = (event: SessionEvent, before: Session, now: number): EndedStep | null => {
   const { type, data } = event;
   if (type === "llm_finish")

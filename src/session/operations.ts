@@ -2,9 +2,17 @@ import type { Operation } from "./define-operation.ts";
 import { answerOperation } from "./operations/answer.ts";
 import { compactOperation, pinOperation } from "./operations/compact.ts";
 import { contextOperation } from "./operations/context.ts";
-import { forkOperation } from "./operations/fork.ts";
+import { forkOperation, rewindOperation } from "./operations/fork.ts";
 import { migrateOperation } from "./operations/migrate.ts";
-import { asksOperation, inputsOperation, runsOperation, threadsOperation } from "./operations/lists.ts";
+import {
+  asksOperation,
+  inputsOperation,
+  runsOperation,
+  threadsOperation,
+  notesOperation,
+  stateOperation,
+  tasksOperation,
+} from "./operations/lists.ts";
 import {
   eventsOperation,
   inputOperation,
@@ -13,7 +21,6 @@ import {
   snapshotOperation,
   usageOperation,
 } from "./operations/queries.ts";
-import { rewindOperation } from "./operations/rewind.ts";
 import { cancelOperation, editInputOperation, sendOperation, withdrawOperation } from "./operations/send.ts";
 import {
   clearOperation,
@@ -22,7 +29,6 @@ import {
   getOperation,
   patchOperation,
 } from "./operations/session.ts";
-import { notesOperation, stateOperation, tasksOperation } from "./operations/stores.ts";
 import { readUploadOperation, uploadOperation, uploadsOperation } from "./operations/uploads.ts";
 import {
   deleteFileOperation,

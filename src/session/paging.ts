@@ -49,12 +49,12 @@ export interface PagedRow {
 export const pageBytes = 4 * 2 ** 20;
 
 /** Reads texts one by one and returns the first ones that fit a page. */
-export const takeFitting = (texts: Iterable<string>, most = pageBytes): readonly string[] => {
+export const takeFitting = (texts: Iterable<string>): readonly string[] => {
   const taken: string[] = [];
   let bytes = 0;
   for (const text of texts) {
     bytes += utf8Length(text);
-    if (taken.length > 0 && bytes > most) break;
+    if (taken.length > 0 && bytes > pageBytes) break;
     taken.push(text);
   }
   return taken;

@@ -1,6 +1,6 @@
 import { headAfter } from "../agent/transaction/draft.ts";
 import type { Session } from "../agent/state/session.ts";
-import { keepAnswer } from "../agent/transaction/answers.ts";
+import { keepAnswer } from "../agent/transaction/entries.ts";
 import type { Draft } from "../agent/transaction/draft.ts";
 import { fieldsOf } from "../chat/json.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
@@ -13,7 +13,7 @@ import { needsSession, pathParametersOf } from "./define-operation.ts";
 import { findOperation } from "./operations.ts";
 import { accessProblem } from "./operations/session.ts";
 import { ProblemError, refuse, refuseIfProblem, refuseScope } from "./problems.ts";
-import type { Principal, SessionCall, SessionReply } from "./rpc.ts";
+import type { PerformedReply, Principal, SessionCall, SessionReply } from "./rpc.ts";
 
 /** Defines what an operation may use of its session, over HTTP and sockets alike. */
 
@@ -28,18 +28,11 @@ export interface OperationContext
   readonly update: <T>(change: (draft: Draft) => T) => T;
   /** Removes known secrets from what a caller sends. */
   readonly redactor: Redactor;
-  /**
-   * Whether this call's key deleted an earlier session of this name, or made it; null means that this is
-   * unknown now.
-   */
+  /** Whether this call's key deleted an earlier session of this name, or made it; null: unknown now. */
   readonly deleted: boolean | null;
   /** Removes everything except the key of the delete. */
   readonly remove: (key: string | null) => void;
 }
-
-type PerformedReply = Extract<SessionReply, { ok: true }>;
-
-const refuseUnknownSession = (): never => refuse("not_found", "no such session");
 
 const answerJson = ({ value }: CommandAnswer): string =>
   typeof value === "object" &&
@@ -110,7 +103,7 @@ const performRead = (
   operation: ReadOperation,
   { principal, params }: SessionCall,
 ): PerformedReply => {
-  const state = context.read() ?? refuseUnknownSession();
+  const state = context.read() ?? refuse("not_found", "no such session");
   const { rules, agentOf, items } = context;
   const reads = { state, archive: context.archive(), rules, principal, now: context.now(), agentOf, items };
   const answer = operation.run(reads, params);
@@ -121,10 +114,7 @@ const requireScope = ({ scopes }: Operation, principal: Principal): void => {
   if (!scopes.some((scope) => principal.scopes.includes(scope))) refuseScope(...scopes);
 };
 
-/**
- * Returns the answer to a repeated delete, whose key was stored with the team; a deleted session is not made
- * again.
- */
+/** Returns the answer to a repeated delete, whose key was stored with the team; a deleted session is not made again. */
 const replayDelete = ({ deleted }: OperationContext, { op }: SessionCall): PerformedReply | null => {
   if (deleted === null)
     return refuse("overloaded", "this Idempotency-Key cannot be checked right now; send it again", {

@@ -1,6 +1,8 @@
 import type { EndReason, FailureReason } from "../agent/state/events.ts";
 import type { RunProblem } from "../agent/state/run.ts";
 import type { Json } from "../chat/message.ts";
+import type { SandboxErrorCode } from "../sandbox/contract.ts";
+import { SandboxError } from "../sandbox/contract.ts";
 
 /** How a problem is sent. */
 export interface ProblemKind {
@@ -14,7 +16,7 @@ const finalKind = (status: number, title: string): ProblemKind => ({ status, tit
 
 const retryableKind = (status: number, title: string): ProblemKind => ({ status, title, retryable: true });
 
-/** The kinds of refused requests by their codes. */
+/** The kinds of refused requests by their sandboxCodes. */
 export const problemKinds = {
   invalid_request: finalKind(400, "Invalid request"),
   invalid_json: finalKind(400, "Invalid JSON"),
@@ -198,4 +200,39 @@ export const runProblemOf = (reason: EndReason, error: string | null): RunProble
     code: reason,
     retryable,
   };
+};
+
+/** Turns refusals of the sandbox into problems of requests for its files. */
+
+const sandboxCodes: Readonly<Record<SandboxErrorCode, ProblemCode>> = {
+  invalid_request: "invalid_request",
+  path_outside: "invalid_request",
+  path_not_writable: "invalid_request",
+  workspace_read_not_found: "not_found",
+  exec_unknown: "not_found",
+  conflict: "conflict",
+  exists: "conflict",
+  precondition: "precondition_failed",
+  key_reused: "idempotency_key_reused",
+  exec_id_reused: "idempotency_key_reused",
+  payload_too_large: "payload_too_large",
+  range: "range_not_satisfiable",
+  not_unique: "conflict",
+  no_match: "conflict",
+  limit: "payload_too_large",
+  unsupported: "not_configured",
+  exec_transport_error: "sandbox_error",
+  capacity_exceeded: "overloaded",
+};
+
+const pathCodes: readonly ProblemCode[] = ["invalid_request", "not_found"];
+
+/** Returns the problem that a refusal reports to the caller; rethrows anything else. */
+export const workspaceProblem = (error: unknown): Problem => {
+  if (error instanceof ProblemError) return error.problem;
+  if (!(error instanceof SandboxError)) throw error;
+  const code = sandboxCodes[error.code];
+  return pathCodes.includes(code)
+    ? fieldProblem(code, "/path", error.message)
+    : { code, detail: error.message, ...(code === "overloaded" ? { retryAfterMs: 5_000 } : {}) };
 };

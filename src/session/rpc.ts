@@ -41,10 +41,7 @@ export interface Principal extends TenantAddress {
   readonly origin?: string;
 }
 
-/**
- * Call of a session; `params` merges unchecked body, query and path values, which the handler's schema
- * validates.
- */
+/** Call of a session; `params` merges unchecked body, query and path values, which the handler's schema validates. */
 export interface SessionCall {
   readonly principal: Principal;
   readonly session: string;
@@ -72,6 +69,9 @@ export type RpcReply<Status extends number, More = unknown> =
 
 /** Answer of an operation; `seq` is the session's head after it. */
 export type SessionReply = RpcReply<200 | 201 | 202 | 204, { readonly seq: number }>;
+
+/** Answer of an operation that was performed. */
+export type PerformedReply = Extract<SessionReply, { ok: true }>;
 
 /** Request to a session for what a fork of it begins with; `params` are those of the fork. */
 export type ForkSourceRequest = Pick<SessionCall, "principal" | "params">;

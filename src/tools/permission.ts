@@ -6,7 +6,6 @@ import { isFileAct } from "./acts.ts";
 import type { Act, CallAct } from "./acts.ts";
 import type { Safety } from "./define-tool.ts";
 import { matchesHost } from "./egress/url.ts";
-import { commandPattern } from "./remember-command.ts";
 
 /** Decides what a run may do: a pure function of the call, the rules of team and agent, and the live grants. */
 
@@ -58,7 +57,7 @@ export interface PermissionCall {
   readonly now: number;
 }
 
-export interface Verdict {
+interface Verdict {
   readonly verdict: Action;
   /** Rule, grant or preset that decided. */
   readonly by: string;
@@ -298,3 +297,47 @@ function rememberedPattern({ tool, toolbox, subjects, acts }: PermissionCall): s
   const folder = sharedFolder(subjects);
   return folder === "" || folder === "." ? only : `${escapeGlob(folder)}/**`;
 }
+
+/** Determines what an approval of a command may remember. */
+
+/** Programs that run their arguments: their first argument does not reveal what they do. */
+const runners: ReadonlySet<string> = new Set(
+  [
+    "sh ash bash dash fish ksh rbash zsh csh tcsh busybox cmd powershell pwsh",
+    "env exec eval command builtin source . xargs parallel find fd entr watch timeout time nohup nice ionice",
+    "chroot doas flock runuser script setsid stdbuf strace su sudo systemd-run taskset unshare ssh expect gdb",
+    "awk gawk mawk nawk sed gsed ed ex vi vim nvim emacs tar",
+    "deno bun lua luajit node nodejs perl php pypy python rscript ruby tclsh tsx ts-node",
+    "bunx npm npx pip pipx pnpm pnpx poetry uv uvx yarn cargo go docker kubectl podman gmake just make",
+    "alias complete declare export let mapfile readonly test trap typeset [",
+  ].flatMap((line) => line.split(" ")),
+);
+
+/** Returns a program's name without its folder, version and `.exe`. */
+const nameOf = (program: string): string =>
+  (program.split("/").at(-1) ?? "")
+    .toLowerCase()
+    .replace(/\.exe$/, "")
+    .replace(/(?<=.)[-\d.]+$/, "");
+
+/** Longest line that a person can be expected to read to its end. */
+const longestLine = 4_096;
+
+/** Returns a word as a shell would read it back, so that no two commands share a line. */
+const quote = (word: string): string =>
+  /^[^\s'"\\<]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+/**
+ * Returns the pattern for a command: its program and first argument; the exact line with its standard input of a
+ * program that runs others, or whose first argument is an option or missing. Null: the line is too long for a
+ * lasting approval.
+ */
+const commandPattern = (argv: readonly string[], stdin?: string): string | null => {
+  const [program = "", first = "-"] = argv;
+  const isExact = runners.has(nameOf(program)) || first.startsWith("-");
+  const line = [...argv.map(quote), ...(isExact && stdin !== undefined ? ["<<<", quote(stdin)] : [])].join(
+    " ",
+  );
+  if (line.length > longestLine) return null;
+  return isExact ? line : `${quote(program)} ${quote(first)} *`;
+};

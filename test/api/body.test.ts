@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { depthOf } from "../../src/chat/json-depth.ts";
+import { depthOf } from "../../src/chat/json.ts";
 import { readBody, readPieces, releaseBody } from "../../src/api/body.ts";
 import { anId, problemOf, setUp } from "./harness.ts";
 

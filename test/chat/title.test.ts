@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { titleOf } from "../../src/chat/title.ts";
+import { titleOf } from "../../src/chat/text.ts";
 
 /** The title that a session has from its first message (AP-17). */
 

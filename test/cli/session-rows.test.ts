@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { noUsage } from "../../src/agent/state/usage.ts";
+import { noUsage } from "../../src/agent/state/budget.ts";
 import { localTime, sessionLines } from "../../src/cli/client/session-rows.ts";
 
 type Summary = Parameters<typeof sessionLines>[0][number];

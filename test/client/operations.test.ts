@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { expect, expectTypeOf, test } from "vitest";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
-import type { Input } from "../../src/agent/state/input.ts";
+import type { Input } from "../../src/agent/state/thread.ts";
 import type { RunRecord } from "../../src/agent/state/records.ts";
 import { routes as served } from "../../src/api/routes.ts";
 import { printOperations } from "../../src/cli/build-client/operations.ts";

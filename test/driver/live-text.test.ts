@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Run } from "../../src/agent/state/run.ts";
 import type { Host } from "../../src/driver/host.ts";
-import { openLiveText } from "../../src/driver/live-text.ts";
+import { openLiveText } from "../../src/driver/think.ts";
 
 /** A host whose clock is moved by hand; it tells when which texts were shown, and what failed. */
 const openHost = (update: () => void = () => undefined) => {

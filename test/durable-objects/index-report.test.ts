@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { createIndexReport } from "../../durable-objects/rows/index-report.ts";
-import { noSpending } from "../../src/agent/state/usage.ts";
+import { noSpending } from "../../src/agent/state/budget.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { freshSession } from "../../src/agent/state/session.ts";
 import type { SessionSummary } from "../../src/engine/access/rpc.ts";

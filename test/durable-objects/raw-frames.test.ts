@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Connections, Viewer } from "../../durable-objects/sockets/connections.ts";
 import { createWatchers } from "../../durable-objects/sockets/watchers.ts";
-import type { ProviderFrame } from "../../src/agent/state/delta.ts";
+import type { ProviderFrame } from "../../src/agent/state/events.ts";
 import type { Scope } from "../../src/session/rpc.ts";
 
 /** Who sees providers' frames (AP-27, MO-40). */

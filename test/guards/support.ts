@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { acceptInput } from "../../src/agent/inputs/inputs.ts";
 import { startNextRun } from "../../src/agent/run/runs.ts";
-import type { Input } from "../../src/agent/state/input.ts";
+import type { Input } from "../../src/agent/state/thread.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Tool, ToolDefinition } from "../../src/tools/define-tool.ts";
 import type { Bench } from "../support/bench.ts";

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { describeModel, priceOf } from "../../src/model/catalogue.ts";
 import { modelRows } from "../../src/model/model-rows.ts";
 import { priceRows } from "../../src/model/price-rows.ts";
-import { costOf } from "../../src/model/prices.ts";
+import { costOf } from "../../src/model/usage.ts";
 
 test("MO-7: the longest prefix wins, in any case, vendor stripped, dated ids included", () => {
   const sonnet = describeModel("anthropic", "claude-sonnet-5-5");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { costOf } from "../../src/model/prices.ts";
+import { costOf } from "../../src/model/usage.ts";
 import type { Price } from "../../src/model/schema.ts";
 
 const usage = (input: number, output = 0, cacheRead = 0, cacheWrite = 0) => ({

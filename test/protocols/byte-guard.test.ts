@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { createByteGuard } from "../../src/protocols/byte-guard.ts";
+import { createByteGuard } from "../../src/protocols/body-gatherer.ts";
 
 const limits = { line: 8, reply: 40 };
 const verdict = (chunks: readonly Uint8Array[]): string | null => {

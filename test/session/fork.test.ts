@@ -1,4 +1,4 @@
-import { noSpending } from "../../src/agent/state/usage.ts";
+import { noSpending } from "../../src/agent/state/budget.ts";
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { textsOf, dataOf, ends } from "../agent/loop/play.ts";

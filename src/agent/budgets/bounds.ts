@@ -1,5 +1,5 @@
-import { amountsOf } from "../state/usage.ts";
-import type { AgentResolver } from "../definition/agent.ts";
+import { amountsOf, fromApiAmount, limitNames, budgetKinds, budgetScopes, noUsage } from "../state/budget.ts";
+import type { AgentResolver, Agent, ModelTarget } from "../definition/agent.ts";
 import type {
   Amounts,
   Bound,
@@ -9,16 +9,13 @@ import type {
   ReachedLimit,
   TeamBudgets,
 } from "../state/budget.ts";
-import { fromApiAmount, limitNames, budgetKinds, budgetScopes } from "../state/budget.ts";
-import { modelCallOf } from "../state/model-call.ts";
+import { modelCallOf } from "../state/phase.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
+import type { Usage } from "../../model/completer.ts";
 
-/**
- * Computes budgets and keeps no state: runs and the session store what was spent, and phases store what is
- * reserved for calls under way.
- */
+/** Computes budgets: runs and the session store what was spent, phases what is reserved for calls under way. */
 
 /** State by which the budgets of a session are judged. */
 export interface BudgetState {
@@ -112,10 +109,7 @@ export interface ReservedAmounts {
   readonly cost: number;
 }
 
-/**
- * Sums up the reservations of an account without one thread's; `leased` takes only those that a lease pays
- * for.
- */
+/** Sums up the reservations of an account without one thread's; `leased` takes only those that a lease pays for. */
 export const sumReservations = (
   state: Session,
   { scope, thread }: Pick<BudgetAccount, "scope" | "thread">,
@@ -159,9 +153,7 @@ const leastOutput = 256;
 /** Returns the fewest output tokens for which a call is worth making. */
 export const leastOutputOf = ({ output }: CostEstimate): number => Math.min(leastOutput, output);
 
-/**
- * Returns how many output tokens the cost left pays for; Infinity where the price does not depend on them.
- */
+/** Returns how many output tokens the cost left pays for; Infinity where the price does not depend on them. */
 const affordableOutput = ({ price, output }: CostEstimate, left: number): number => {
   const empty = price(0);
   if (empty === null) return Infinity;
@@ -172,10 +164,7 @@ const affordableOutput = ({ price, output }: CostEstimate, left: number): number
   return (price(most) ?? 0) > left ? most - 1 : most;
 };
 
-/**
- * Returns how many output tokens the rest of a kind allows. Time is not reserved: replies of calls under way
- * are kept.
- */
+/** Returns how many output tokens the rest of a kind allows; time is not reserved. */
 export const outputWithinLimit = (kind: BudgetKind, left: number, estimate: CostEstimate): number => {
   if (kind === "tokens") return left - estimate.input - estimate.thinking;
   if (kind === "cost") return affordableOutput(estimate, left);
@@ -295,4 +284,52 @@ export const hasExceededCost = (budgets: BudgetState, threadId: string): boolean
       bounds.some(({ kind, limit }) => kind === "cost" && spent.cost > limit),
     )
   );
+};
+
+/** Tokens of the window that a request leaves free. */
+const windowMargin = 256;
+
+/** Returns the most tokens that a model target may write in a reply. */
+const mostOutput = ({ window, maxOutput }: ModelTarget, input: number): number =>
+  window === 0 ? maxOutput : Math.max(1, Math.min(maxOutput, window - input - windowMargin));
+
+/** Returns how many output tokens a request may ask for: what its budget and the window leave. */
+export const allowedOutput = ({ window }: Pick<ModelTarget, "window">, input: number, held: number): number =>
+  window === 0 ? held : Math.min(held, window - input - windowMargin);
+
+const toUsage = (usage: Partial<Usage>): Usage => ({ ...noUsage, ...usage });
+
+/** Returns the worst-case price: tokens written to the provider's cache may cost more than others. */
+const worstCost = (target: ModelTarget, input: number, output: number): number | null => {
+  const total = input + output;
+  const plain = target.cost(toUsage({ input, output, total }));
+  if (plain === null || target.cache.mode === "off") return plain;
+  const hourly = target.cache.ttl === "1h" ? input : 0;
+  return Math.max(plain, target.cost(toUsage({ cacheWrite: input, output, total }), hourly) ?? 0);
+};
+
+/** Estimates a call to a model target with this many input tokens and at most `output` for its reply. */
+export const estimateCost = (
+  target: ModelTarget,
+  input: number,
+  output = mostOutput(target, input),
+): CostEstimate => ({
+  model: target.model,
+  input,
+  output,
+  thinking: target.thinking,
+  price: (tokens) => worstCost(target, input, tokens + target.thinking),
+});
+
+/** Checks the budget of a thread's turn; a model target that the agent has lost costs nothing. */
+export const checkTurnBudget = (
+  budgets: BudgetState,
+  threadId: string,
+  { targets }: Agent,
+  index: number,
+  input: number,
+): BudgetCheck => {
+  const target = targets[index];
+  if (target === undefined) return { is: "free", hold: { tokens: 0, cost: 0, output: 0, leased: true } };
+  return checkBudget(budgets, threadId, estimateCost(target, input));
 };

@@ -1,19 +1,18 @@
 import { freshRun } from "../state/run.ts";
 import type { Agent, RunLimits } from "../definition/agent.ts";
-import type { LimitKind, ReachedLimit } from "../state/budget.ts";
-import type { Run } from "../state/run.ts";
+import type { LimitKind, ReachedLimit, Bound, BudgetScope, TeamBudgets } from "../state/budget.ts";
+import type { Run, RunClock } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { isDue } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
-import { requestTokens, toolTokens } from "../transaction/estimate.ts";
-import { nextAttempt } from "../transaction/targets.ts";
+import { requestTokens, toolTokens, nextAttempt } from "../transaction/next-request.ts";
 import type { BudgetCheck } from "./bounds.ts";
-import { lineageOf } from "./bounds.ts";
-import { checkTurnBudget } from "./estimate-cost.ts";
+import { lineageOf, checkTurnBudget, applyRaises, sessionBounds } from "./bounds.ts";
+import { amountsOf, noSpending, budgetKinds } from "../state/budget.ts";
 
-/** This file checks the limits that forbid a thread to make its next model call. */
+/** Checks the limits of turns, budgets and time that forbid a thread to make its next model call. */
 
 /** Returns how many turns a run may have, including those that a person allowed; 0 means any number. */
 export const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
@@ -66,7 +65,7 @@ export const findReachedLimit = (draft: Draft, threadId: string): ReachedLimit |
   const { current } = nextAttempt(draft, threadId, run).chain;
   const { before, compaction } = agent.effects;
   const shrinks =
-    run.phase.at === "ready" && (before.length > 0 || (run.compact !== null && compaction !== null));
+    run.phase.at === "ready" && (before.length > 0 || (thread.compact !== null && compaction !== null));
   const check = checkBudgetBeforeEffects(draft, thread, current, run, shrinks);
   if (check.is === "free") return null;
   return check.is === "wait" ? "wait" : check.reached;
@@ -91,10 +90,7 @@ export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBu
   return { scope: "session", kind: check.reached.kind, until: null };
 };
 
-/**
- * Returns the hold on a thread, which starts nothing during an ask for a higher limit, here or above, or
- * while a run above it ends.
- */
+/** Returns the hold on a thread during an ask for a higher limit, here or above, or while a run above it ends. */
 export const findBudgetHold = (
   session: Session,
   threadId: string,
@@ -114,4 +110,94 @@ export const awaitBudget = (draft: Draft, threadId: string): void => {
   const { phase } = run;
   if (phase.at !== "waiting" || !isDue(phase.wait, draft.context.now)) return;
   run.phase = { ...phase, ticket: null, wait: { on: "budget", until: draft.context.now + recheckMs } };
+};
+
+/** The configured bounds of a run of the session's agent, and of the team. */
+export interface ConfiguredBounds {
+  readonly run: readonly Bound[];
+  readonly team: TeamBudgets;
+}
+
+/** Limit with what was spent of it. */
+interface HoldingLimit extends Bound {
+  readonly scope: BudgetScope;
+  readonly spent: number;
+}
+
+/** Returns the limits of the tenant's day once it is used up: until then the session knows only its own share. */
+const usedUpDay = ({ funds }: Session, bounds: readonly Bound[]): readonly HoldingLimit[] => {
+  const { out } = funds.tenant;
+  return bounds
+    .filter(({ kind }) => kind === out?.kind)
+    .map((bound) => ({ ...bound, scope: "tenant", spent: bound.limit }));
+};
+
+/** Returns the limit of each kind with the least left: of `main`'s run or its next, of the session, or of the day. */
+export const findHoldingLimits = (
+  session: Session,
+  { run, team }: ConfiguredBounds,
+): readonly HoldingLimit[] => {
+  const main = session.threads["main"]?.run;
+  const spent = amountsOf(main?.spent ?? noSpending);
+  const spentInAll = amountsOf(session.spent);
+  const limits: readonly HoldingLimit[] = [
+    ...applyRaises(run, main?.budget.raised ?? {}).map((bound) => ({
+      ...bound,
+      scope: "run" as const,
+      spent: spent[bound.kind],
+    })),
+    ...sessionBounds({ state: session, context: { budgets: team } }).map((bound) => ({
+      ...bound,
+      scope: "session" as const,
+      spent: spentInAll[bound.kind],
+    })),
+    ...usedUpDay(session, team.tenant),
+  ];
+  const leftOf = ({ limit, spent }: HoldingLimit): number => limit - spent;
+  return budgetKinds.flatMap((kind) =>
+    limits
+      .filter((limit) => limit.kind === kind)
+      .toSorted((one, other) => leftOf(one) - leftOf(other))
+      .slice(0, 1),
+  );
+};
+
+/** The clock of a run counts the time in which agents work, and stops while only people can move the run on. */
+
+/** Returns the deadline, counted from `since`: the agent's timeout, or the announcement's if that is earlier. */
+export const deadlineOf = (
+  { limits: { timeoutMs }, delegation: { announce } }: Agent,
+  since: number,
+  announces: boolean,
+): number | null => {
+  const ms = announces ? Math.min(announce.timeout, timeoutMs ?? Infinity) : timeoutMs;
+  return ms === null ? null : since + ms;
+};
+
+export const startClock = (activeMs: number | null, now: number): RunClock | null =>
+  activeMs === null ? null : { at: now + activeMs, left: activeMs };
+
+const pauseClock = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  const { clock } = run;
+  if (clock?.at == null) return;
+  run.clock = { at: null, left: Math.max(0, clock.at - draft.context.now) };
+};
+
+const resumeClock = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  const { clock } = run;
+  if (clock !== null && clock.at === null)
+    run.clock = { at: draft.context.now + clock.left, left: clock.left };
+};
+
+const findClockedThreads = (session: Session): readonly string[] =>
+  Object.values(session.threads).flatMap(({ id, run }) => (run?.clock == null ? [] : [id]));
+
+/** Starts and stops the clocks of runs: each stops while its run, or an agent it awaits, waits for a person. */
+export const setClocks = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
+  for (const id of findClockedThreads(draft.state)) {
+    if (waitsForPeople(id)) pauseClock(draft, id);
+    else resumeClock(draft, id);
+  }
 };

@@ -6,13 +6,12 @@ import type {
   ReachedLimit,
   RunBudget,
   TenantShare,
+  Spending,
 } from "../state/budget.ts";
-import { limitNames, addAmounts, toApiAmount } from "../state/budget.ts";
-import type { ModelCall } from "../state/model-call.ts";
+import { limitNames, addAmounts, toApiAmount, addSpending, amountsOf, noSpending } from "../state/budget.ts";
+import type { ModelCall } from "../state/phase.ts";
 import type { Notice } from "../state/run.ts";
 import type { LedgerRow } from "../state/records.ts";
-import { addSpending, amountsOf, noSpending } from "../state/usage.ts";
-import type { Spending } from "../state/usage.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 import type { BudgetAccount } from "./bounds.ts";
@@ -43,10 +42,7 @@ export const bookSpending = (draft: Draft, threadId: string, spending: Partial<S
   for (const account of accountsOf(draft, threadId)) warnOfLimits(draft, account);
 };
 
-/**
- * Books a lost attempt with its model time, at most its model target's timeout; nothing if the target no
- * longer exists.
- */
+/** Books the model time of a lost attempt, at most its target's timeout; none if the target no longer exists. */
 export const bookLostTime = (
   draft: Draft,
   threadId: string,

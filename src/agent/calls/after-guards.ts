@@ -104,10 +104,7 @@ export const stopRunByGuard = (
   };
 };
 
-/**
- * Stores a guard's new state in rows of the thread; returns false if it is too large or not JSON, which ends
- * the run.
- */
+/** Stores a guard's new state; returns false if it is too large or not JSON, which ends the run. */
 export const putGuardState = (
   draft: Draft,
   threadId: string,
@@ -127,9 +124,7 @@ export const putGuardState = (
   return true;
 };
 
-/**
- * Returns the records since the last human input: only that is a new intent, while an agent's message is not.
- */
+/** Returns the records since the last human input: only that is a new intent, while an agent's message is not. */
 export const recordsSinceInput = ({ history, recordMarks }: Thread): readonly CallRecord[] => {
   const first = history[0];
   return first === undefined || first.n >= recordMarks.input

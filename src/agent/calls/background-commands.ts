@@ -57,9 +57,7 @@ export const stopExecs = (draft: Draft, cut: readonly string[]): void => {
   changeCommands(draft, { ending: [...ending, ...[...added].map((exec) => ({ exec, tries: 0, until }))] });
 };
 
-/**
- * Ends the commands of an ending run's cut-off calls; if the run is cancelled, also those in the background.
- */
+/** Ends the commands of an ending run's cut-off calls; if the run is cancelled, also those in the background. */
 export const stopCommands = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { running } = draft.state.commands;

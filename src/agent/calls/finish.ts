@@ -1,6 +1,6 @@
 import { ownEntry, parseJson } from "../../chat/json.ts";
 import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../../chat/message.ts";
-import { cleanText } from "../../chat/text.ts";
+import { cleanText, firstCharacters, preview, textOf } from "../../chat/text.ts";
 import type { FileChange } from "../../sandbox/contract.ts";
 import type { Tool } from "../../tools/define-tool.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
@@ -16,7 +16,8 @@ import { isForCaller } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, keepForRecall, runOf, callOf, assign, draftCallsOf } from "../transaction/draft.ts";
 import { runAfterGuards } from "./after-guards.ts";
-import { recordEpisode } from "./episodes.ts";
+import { isLonger } from "../../chat/truncate.ts";
+import type { Episode } from "../state/events.ts";
 
 /** Parks and ends calls, whatever the reason. */
 
@@ -71,7 +72,7 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
     {
       tool: name,
       outcome: result.status,
-      output: outputOf(result.content),
+      output: shownOutput(result.content),
       ...(settlement.details === undefined ? {} : { details: settlement.details }),
       duration_ms: durationMs,
       cached,
@@ -114,22 +115,19 @@ const reportWork = (draft: Draft, threadId: string, call: Call, settlement: Call
     emit(draft, threadId, "file_change", { ...change, tool, message: null }, { call: id });
 };
 
-/**
- * Adds the notes of guards, which judge the ended call, to the output at the call's end, as the model sees
- * it.
- */
+/** Adds the notes of guards, which judge the ended call, to the output at the call's end, as the model sees it. */
 const reportNotes = (draft: Draft, place: number, { content }: ToolResultPart): void => {
   const event = draft.events[place];
   if (event?.type === "tool_call_end")
-    draft.events[place] = { ...event, data: { ...event.data, output: outputOf(content) } };
+    draft.events[place] = { ...event, data: { ...event.data, output: shownOutput(content) } };
 };
 
 /** Ends a call with a result that took no time. */
 export const endCallAtOnce = (draft: Draft, threadId: string, result: ToolResultPart): void =>
   endCall(draft, threadId, result.call, { result, durationMs: 0, cached: false });
 
-/** Returns the output for the end of a call: a single text as it is, other content as parts. */
-export const outputOf = (content: CallCompletion["result"]["content"]): Json =>
+/** Returns the output as events show it: a single text as it is, other content as parts. */
+export const shownOutput = (content: CallCompletion["result"]["content"]): Json =>
   content.length === 1 && content[0]?.type === "text" ? content[0].text : (content as unknown as Json);
 
 const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {
@@ -223,10 +221,7 @@ const withEditNote = (parts: readonly ContentPart[], edited: string | null): rea
     : [{ type: "text", text: said }, ...parts];
 };
 
-/**
- * Cleans a result, marks an approver's change, and cuts the result to the tool's limit. A result from a
- * person or a client is kept in this form, too.
- */
+/** Cleans a result, also one of a person or client, marks an approver's change, and cuts it to the tool's limit. */
 export const createCallResult = (
   draft: Draft,
   threadId: string,
@@ -260,3 +255,50 @@ export const refuseCall = (
   code: ToolErrorCode,
   sentence: string,
 ): void => answerCall(draft, threadId, call, errorText(code, sentence), false);
+
+/** An episode is a call in short. The events hold those of a run, so that no compaction removes them. */
+
+const longestArgs = 200;
+
+const longestOutcome = 160;
+
+/** Number of the newest calls that a run's summary lists. */
+export const mostEpisodes = 24;
+
+const longestSummary = 2_000;
+
+/** Reports a call that ran, or that the cache answered, right after its end. */
+const recordEpisode = (
+  draft: Draft,
+  threadId: string,
+  { call, edited }: Pick<Call, "call" | "edited">,
+  { status, content }: ToolResultPart,
+): void => {
+  const { id, name: tool, args } = call;
+  const success = status === "ok";
+  const shown = {
+    args: preview(edited ?? args, longestArgs),
+    summary: preview(textOf(content), longestOutcome),
+  };
+  emit(draft, threadId, "episode_recorded", { tool, success, ...shown }, { call: id });
+  runOf(draft, threadId).counters.episodes += 1;
+};
+
+const episodeLine = ({ tool, args, success, summary }: Episode): string =>
+  `${tool}(${args}) ${success ? "ok" : "failed"}: ${summary}`;
+
+/** Returns the run's newest episodes: those that this draft adds, and stored ones before them. */
+const newestEpisodes = (draft: Draft, { id, counters }: Run): readonly Episode[] => {
+  const added = draft.events.flatMap((event) =>
+    event.type === "episode_recorded" && event.run === id ? [event.data] : [],
+  );
+  const stored = Math.min(mostEpisodes, counters.episodes) - added.length;
+  return stored <= 0 ? added.slice(-mostEpisodes) : [...draft.context.episodes(id, stored), ...added];
+};
+
+/** Returns a line for each of a run's newest 24 calls, as many as fit into 2 000 characters. */
+export const summarizeRun = (draft: Draft, run: Run): string => {
+  let lines = newestEpisodes(draft, run).map(episodeLine);
+  while (lines.length > 1 && isLonger(lines.join("\n"), longestSummary)) lines = lines.slice(1);
+  return firstCharacters(lines.join("\n"), longestSummary);
+};

@@ -4,10 +4,7 @@ import type { Grant, Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf, threadOf } from "../transaction/draft.ts";
 
-/**
- * Returns where a thread's calls run. Foreign content that reached a run also reaches the agents that it
- * calls.
- */
+/** Returns where a thread's calls run. Foreign content that reached a run also reaches the agents that it calls. */
 export const placeOf = (session: Session, threadId: string): CallPlace => ({
   depth: session.threads[threadId]?.depth ?? 0,
   untrusted: lineageOf(session, threadId).some(({ run }) => run?.counters.untrusted === true),

@@ -7,17 +7,17 @@ import { bookAttempt, bookLostTime, reportUnpricedModel } from "../budgets/spend
 import { createContextSnapshot } from "../context/request.ts";
 import type { ModelTarget } from "../definition/agent.ts";
 import type { BudgetReservation } from "../state/budget.ts";
-import type { ModelCall, Ticket } from "../state/model-call.ts";
-import { modelCallOf, ticketId } from "../state/model-call.ts";
+import type { ModelCall, Ticket } from "../state/phase.ts";
+import { modelCallOf, ticketId } from "../state/phase.ts";
 import type { LedgerRow } from "../state/records.ts";
 import { toUsd } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
-import { noUsage } from "../state/usage.ts";
+import { noUsage } from "../state/budget.ts";
 import type { AskWait, RetryWait } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
-import type { WaitingPhase } from "../transaction/targets.ts";
-import { findTarget } from "../transaction/targets.ts";
+import type { WaitingPhase } from "../transaction/next-request.ts";
+import { findTarget } from "../transaction/next-request.ts";
 
 /** Starts a call of a model, lets it wait, and books how it ended, whatever makes it. */
 
@@ -25,17 +25,12 @@ interface ModelCallStart extends Pick<ModelCall, "purpose" | "target" | "attempt
   /** Number of messages in the request and of tools that it declares. */
   readonly messages: number;
   readonly tools: number;
-  /**
-   * Ticket that the call waited for and uses at the same provider; otherwise it takes one by its own name.
-   */
+  /** Ticket that the call waited for and uses at the same provider; otherwise it takes one by its own name. */
   readonly waited: Ticket | null;
   readonly name: string;
 }
 
-/**
- * Returns the attempt for events of a call; an effect's call carries none, since it is no attempt of the
- * turn.
- */
+/** Returns the attempt for events of a call; an effect's call carries none, since it is no attempt of the turn. */
 const scopeOf = ({ purpose, attempt }: ModelCall): { readonly attempt?: number } =>
   purpose === "compaction" ? {} : { attempt };
 
@@ -170,10 +165,7 @@ const shownByAttempt = (
   return { saw, tokens: Math.min(shown, saw.max_tokens + (target?.thinking ?? 0)) };
 };
 
-/**
- * Books the lost call under way, if any: it costs its prompt and what it has shown, at most what it might
- * write.
- */
+/** Books the lost call under way, if any: it costs its prompt and what it has shown, at most what it might write. */
 export const loseModelCall = (
   draft: Draft,
   threadId: string,

@@ -56,10 +56,7 @@ const hasActed = (draft: Draft, call: Call): boolean => {
   return attempts > 0 && !asked;
 };
 
-/**
- * Returns the result of an ended call. A client may have acted on its call; a steer settles it as skipped all
- * the same.
- */
+/** Returns the result of an ended call. A client may have acted on its call, unless a steer skips it. */
 const endResultOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolResultPart => {
   const isGiven = how === "cancelled" && askKindOf(draft, call) === "client_tool";
   if (!isGiven && !hasActed(draft, call)) return syntheticResult(call.call, how);

@@ -5,10 +5,7 @@ import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf, threadOf } from "../transaction/draft.ts";
 
-/**
- * Returns the answer of a run: its last message, or all pieces of one that was cut off and continued; a plan
- * is none.
- */
+/** Returns the answer of a run: its last message, or all pieces of one that was continued; a plan is none. */
 export const answerOf = (
   chat: readonly Message[],
   { id, answerFrom }: Pick<Run, "id" | "answerFrom">,

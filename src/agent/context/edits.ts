@@ -19,7 +19,6 @@ import {
 
 /** An effect changes what the model sees only through these edits. Originals stay stored. */
 
-/** The sums of a list of edits. */
 interface EditCounts {
   readonly injected: number;
   readonly overlaid: number;
@@ -52,9 +51,7 @@ export const removeMessages = (draft: Draft, threadId: string, gone: readonly Me
   thread.removed += sumShownTokens(gone.filter(({ pos }) => pos <= thread.seen));
 };
 
-/**
- * Returns the id under which `recall` reads a part: that of a cut result, otherwise that of a copy made now.
- */
+/** Returns the id under which `recall` reads a part: that of a cut result, otherwise that of a copy made now. */
 const recallIdOf = (draft: Draft, part: Part): string => {
   if (part.type === "tool_result" && part.recall !== undefined) return part.recall;
   return keepForRecall(draft, partText(part));
@@ -217,9 +214,7 @@ const createNote = (kind: string, text: string, reason: string): NewMessage => (
   parts: [{ type: "text", text: cleanText(text) }],
 });
 
-/**
- * Adds a note now, or after the results of the open calls: nothing may stand between a call and its result.
- */
+/** Adds a note now, or after the results of the open calls: nothing may stand between a call and its result. */
 const applyInject = (
   draft: Draft,
   threadId: string,

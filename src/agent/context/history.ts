@@ -29,10 +29,7 @@ const stableText = (text: string, fields: readonly string[]): string => {
   return value === undefined ? text : canonicalJson(omitFields(value, fields));
 };
 
-/**
- * Returns the text to compare: without the fields that the tool calls volatile, at any depth; text that is
- * not JSON, whole.
- */
+/** Returns the text to compare: JSON without the fields that the tool calls volatile, at any depth. */
 export const comparableText = (
   content: string | readonly ContentPart[],
   volatile: readonly string[] = [],
@@ -75,10 +72,7 @@ export const numberCalls = (draft: Draft, threadId: string, calls: readonly Call
   });
 };
 
-/**
- * Adds the ended call to the thread's history; null if no effect or guard needs it or a guard refused the
- * call.
- */
+/** Adds the ended call to the thread's history; null if no effect or guard needs it or a guard refused the call. */
 export const recordCall = (
   draft: Draft,
   threadId: string,

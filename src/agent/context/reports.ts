@@ -6,7 +6,7 @@ import type { Child, ChildEnd, ChildItem, ChildRecord, ChildWork } from "../stat
 import type { EndReason, RunState } from "../state/events.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
-import { addUsage, noUsage } from "../state/usage.ts";
+import { addUsage, noUsage } from "../state/budget.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, keepForRecall } from "../transaction/draft.ts";
 
@@ -182,9 +182,7 @@ const sizeOf = ({ result = "", completion, files_modified }: ChildItem): number 
     ? 0
     : lengthOf([completion.summary, ...listsOf(completion).flatMap((list) => list ?? [])]));
 
-/**
- * Returns the share of the list's length for each result: what short ones leave over goes to the long ones.
- */
+/** Returns the share of the list's length for each result: what short ones leave over goes to the long ones. */
 const shareOf = (lengths: readonly number[]): number => {
   let left = listLength;
   let open = lengths.length;
@@ -197,9 +195,7 @@ const shareOf = (lengths: readonly number[]): number => {
   return listLength;
 };
 
-/**
- * Cuts an item to its share: each part repeated from its report gets at most an eighth, the result the rest.
- */
+/** Cuts an item to its share: each part repeated from its report gets at most an eighth, the result the rest. */
 const fitItem = (draft: Draft, item: ChildItem, end: ChildEnd, share: number): ChildItem => {
   const { completion, files_modified } = end;
   const part = Math.floor(share / 8);
@@ -229,19 +225,16 @@ export const fitItems = (
 /** Names a child in prompts. */
 export const childName = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): string => `${agent} (${id})`;
 
-/**
- * Marks the output of a run that succeeded but reports a failure: nothing is cancelled, but its readers must
- * know.
- */
+/** Marks the output of a run that succeeded but reports a failure: nothing is cancelled, but its readers must know. */
 const selfReportedFailure = "[the agent reports that it failed]";
 
 /** Returns the output of an agent that completed its task. */
-export const outputOf = ({ completion, result }: ChildEnd): string =>
+export const childOutput = ({ completion, result }: ChildEnd): string =>
   [...(completion?.status === "failed" ? [selfReportedFailure] : []), result ?? ""].join(" ");
 
 /** Returns the end of a single child as text: its result, or why there is none. */
 export const childAnswerText = (record: ChildRecord, end: ChildEnd): string => {
-  if (end.state === "completed") return outputOf(end) === "" ? "(no result)" : outputOf(end);
+  if (end.state === "completed") return childOutput(end) === "" ? "(no result)" : childOutput(end);
   const why = `${end.state}: ${childName(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;
   return end.completion === null || end.result === null ? why : `${why}\n\n${end.result}`;
 };

@@ -1,18 +1,16 @@
 import type { Json } from "../../chat/message.ts";
 import { withoutOpaque } from "../../chat/opaque.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { allowedOutput } from "../budgets/estimate-cost.ts";
+import { allowedOutput } from "../budgets/bounds.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
-import type { ModelCall } from "../state/model-call.ts";
+import type { ModelCall } from "../state/phase.ts";
 import type { ContextSnapshot } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
-import { requestTokens } from "../transaction/estimate.ts";
-import { declaresTools, planInstruction } from "../transaction/plan-request.ts";
-import type { ThinkingPhase } from "../transaction/targets.ts";
+import { requestTokens, declaresTools, planInstruction } from "../transaction/next-request.ts";
+import type { ThinkingPhase } from "../transaction/next-request.ts";
 
-/** Facts that a request of a turn is made of. */
 interface RequestFacts {
   readonly agent: Agent;
   readonly target: ModelTarget;
@@ -36,9 +34,7 @@ interface RequestFacts {
 const toolsLeft = ({ specs }: Agent, hidden: Run["hidden"]): Agent["specs"] =>
   Object.keys(hidden).length === 0 ? specs : specs.filter(({ name }) => !Object.hasOwn(hidden, name));
 
-/**
- * Builds a turn's request as a pure function of stored facts and the definition, so it can be rebuilt later.
- */
+/** Builds a turn's request as a pure function of stored facts and the definition, so it can be rebuilt later. */
 export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
   const { agent, target, depth, light, hidden, schema, previous, maxTokens, media, context } = facts;
   const { text } = agent.system({ depth, light });

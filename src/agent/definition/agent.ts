@@ -30,9 +30,7 @@ export interface ModelTarget {
   /** Media that the model accepts beside text. */
   readonly media: { readonly images: boolean; readonly documents: boolean };
   readonly completer: Completer;
-  /**
-   * Cost of a call in 10⁻⁹ USD, null if unknown; `hourly` is the part of `cacheWrite` that is kept an hour.
-   */
+  /** Cost of a call in 10⁻⁹ USD, null if unknown; `hourly` is the part of `cacheWrite` that is kept an hour. */
   readonly cost: (usage: Usage, hourly?: number) => number | null;
   /** Tokens that reasoning may take beside `maxOutput`. */
   readonly thinking: number;
@@ -73,9 +71,7 @@ export interface Checkpoint {
   readonly message: string;
 }
 
-/**
- * Rules for the command that checks the workspace after edits, or before a run ends that used up its turns.
- */
+/** Rules for the command that checks the workspace after edits, or before a run ends that used up its turns. */
 export interface VerificationRules {
   readonly afterEdit: boolean;
   readonly onBreach: boolean;
@@ -156,9 +152,7 @@ export interface Agent {
   readonly repository: string;
   /** Whether a run makes a plan before its first turn; with `approve` a person has to approve it. */
   readonly planBeforeExecute: boolean | "approve";
-  /**
-   * Returns the paths that are left out when files for an input are looked for; null: no file is looked for.
-   */
+  /** Returns the paths that are left out when files for an input are looked for; null: no file is looked for. */
   readonly localize: (() => readonly ClosedPath[] | null) | null;
   readonly outputLimits: Readonly<Record<string, number>>;
   readonly cacheResults: boolean;
@@ -176,10 +170,7 @@ export interface Agent {
   ) => CallPlan;
 }
 
-/**
- * Where a call runs: the depth of its thread in the tree of calls, and whether foreign content reached its
- * run.
- */
+/** Where a call runs: the depth of its thread in the tree of calls, and whether foreign content reached its run. */
 export interface CallPlace {
   readonly depth: number;
   readonly untrusted: boolean;
@@ -210,10 +201,7 @@ export const effectTargetOf = (
 ): ModelTarget | undefined =>
   own ?? targets.find((target) => target.provider === provider && target.model === model) ?? targets[0];
 
-/**
- * Returns the agent of a thread; one that this deployment lacks is `missing`. `model` replaces the session's
- * model override (null: none).
- */
+/** Returns the agent of a thread, `missing` if the deployment lacks it; `model` replaces the session's override. */
 export type AgentResolver = (
   thread: {
     readonly agent: string;

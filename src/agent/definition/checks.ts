@@ -124,20 +124,18 @@ export const checkEffectResult = (result: EffectResult<Json>, custom: boolean): 
   return { ...checked, ...remembered };
 };
 
-const isString = (value: unknown): boolean => typeof value === "string";
-
-const isStringOrAbsent = (value: unknown): boolean => value === undefined || isString(value);
+const isStringOrAbsent = (value: unknown): boolean => value === undefined || isText(value);
 
 const isTimeOrAbsent = (until: unknown): boolean => until === undefined || Number.isFinite(until);
 
 const isLoop = (loop: GuardStop["loop"] | null): boolean =>
   loop === undefined ||
-  (loop !== null && isString(loop.detector) && Number.isFinite(loop.count) && isString(loop.message));
+  (loop !== null && isText(loop.detector) && Number.isFinite(loop.count) && isText(loop.message));
 
 const guardEndReasons: readonly unknown[] = [undefined, "tool_loop", "no_progress", "budget_exceeded"];
 
 const isStop = ({ reason, loop, end, exhausted }: GuardStop): boolean =>
-  isString(reason) &&
+  isText(reason) &&
   isLoop(loop) &&
   guardEndReasons.includes(end) &&
   (exhausted === undefined || typeof exhausted === "boolean");
@@ -148,11 +146,9 @@ const isVerdict = (given: GuardVerdict | null | undefined): boolean => {
     case "allow":
       return isTimeOrAbsent(given.until);
     case "warn":
-      return (
-        (given.note === null || isString(given.note)) && isLoop(given.loop) && isTimeOrAbsent(given.until)
-      );
+      return (given.note === null || isText(given.note)) && isLoop(given.loop) && isTimeOrAbsent(given.until);
     case "veto":
-      return isString(given.reason) && isLoop(given.loop);
+      return isText(given.reason) && isLoop(given.loop);
     case "stop":
       return isStop(given);
     default:
@@ -160,10 +156,7 @@ const isVerdict = (given: GuardVerdict | null | undefined): boolean => {
   }
 };
 
-/**
- * Returns whether the answer is a promise, and ignores what it brings: guards and middleware must answer at
- * once.
- */
+/** Returns whether the answer is a promise, and ignores what it brings: guards and middleware must answer at once. */
 const dropPromise = (given: unknown): boolean => {
   if (typeof given !== "object" || given === null || !("then" in given)) return false;
   void Promise.resolve(given).catch(() => {});

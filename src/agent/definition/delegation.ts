@@ -143,10 +143,7 @@ const scoreOf = (words: readonly string[], { name, languages, strength }: Capabi
   return Math.round((matched / parts.length + phrase + language) * strength * 10_000) / 10_000;
 };
 
-/**
- * Ranks agents by how well the capabilities on their cards fit a text, then by name; leaves out those that do
- * not fit.
- */
+/** Ranks agents by how well their capabilities fit a text, then by name; leaves out those that do not fit. */
 export const matchCapabilities = (
   agents: readonly { readonly name: string; readonly capabilities: readonly Capability[] }[],
   text: string,

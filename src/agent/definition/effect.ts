@@ -29,10 +29,7 @@ export interface OverlayEdit {
   };
 }
 
-/**
- * Takes the messages from one id to another out of the view, except pinned blocks; a summary may replace
- * them.
- */
+/** Takes the messages from one id to another out of the view, except pinned blocks; a summary may replace them. */
 export interface Retire {
   readonly retire: {
     readonly from: string;

@@ -86,10 +86,7 @@ export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State exte
   readonly state?: { readonly initial: State; readonly reset: "input" | "run" | "never" };
   /** Says how many of the newest records the guard sees; 30 if omitted. */
   readonly history?: (params: z.output<P>) => number;
-  /**
-   * Judges a call before it starts; `history` holds the finished calls since the last human input, oldest
-   * first.
-   */
+  /** Judges a call before it starts; `history` holds the finished calls since the last human input, oldest first. */
   readonly before: (
     call: JudgedCall,
     history: readonly CallRecord[],
@@ -103,10 +100,8 @@ export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State exte
   ) => AfterGuardResult<State>;
 }
 
-type AnyGuard = GuardDefinition;
-
 /** Guard whose types of parameters and state are erased, so that lists can hold it. */
-export interface Guard extends Omit<AnyGuard, "before" | "after" | "history"> {
+export interface Guard extends Omit<GuardDefinition, "before" | "after" | "history"> {
   readonly history: (params: unknown) => number;
   readonly before: (
     call: JudgedCall,
@@ -137,10 +132,7 @@ export const defineGuard = <P extends z.ZodObject, State extends Json = null>(
   return { history: () => defaultHistory, ...definition } as unknown as Guard;
 };
 
-/**
- * What a guardrail decides about a final message. A `text` replaces the message; null means that nothing
- * does.
- */
+/** What a guardrail decides about a final message. A `text` replaces the message; null means that nothing does. */
 export type AnswerVerdict =
   | { readonly do: "accept" }
   | { readonly do: "replace"; readonly text: string | null }

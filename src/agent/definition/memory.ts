@@ -11,9 +11,7 @@ export interface SharedNotes {
   write(note: { readonly name: string; readonly content: string }, key: string): Promise<string | null>;
 }
 
-/**
- * Owner of a memory: `tenant`, `subject:<text>` or `session:<id>`. Texts of the same owner are one memory.
- */
+/** Owner of a memory: `tenant`, `subject:<text>` or `session:<id>`. Texts of the same owner are one memory. */
 export type MemoryOwner = string;
 
 /** Row in which a session hands over what is remembered. */
@@ -115,10 +113,7 @@ export interface SharedReflections {
 
 /** Rules for the briefing of a run, from the definition. */
 export interface BriefingRules {
-  /**
-   * Sizes of the project context from workspace files: bytes read of each and characters of all; null: none
-   * are read.
-   */
+  /** Sizes of the project context from workspace files: bytes of each, characters of all; null: none is read. */
   readonly context: { readonly fileBytes: number; readonly characters: number } | null;
   /** How long lessons of failed runs are kept; null means that there are none. */
   readonly reflections: { readonly scope: "session" | "tenant"; readonly ttlMs: number } | null;

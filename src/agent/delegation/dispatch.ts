@@ -5,8 +5,8 @@ import { truncateText } from "../../chat/truncate.ts";
 import { hashName } from "../../sandbox/id.ts";
 import { errorText } from "../../tools/errors.ts";
 import { answerCall, endCall, refuseCall, createCallResult, elapsedOf, findCall } from "../calls/finish.ts";
-import { outputOf } from "../context/reports.ts";
-import { notifyThread } from "../run/notify.ts";
+import { childOutput } from "../context/reports.ts";
+import { notifyThread, childId, stripIds, startChild, findChildRecord } from "./start.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
 import type { GraphState } from "../state/events.ts";
@@ -14,11 +14,9 @@ import type { GraphNode, GraphRun, GraphTask } from "../stores/graphs.ts";
 import { startGraph, forgetGraph, findGraph, saveGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, keepForRecall, threadOf, callOf } from "../transaction/draft.ts";
-import { childId, stripIds } from "../transaction/ids.ts";
 import type { GraphOutcome, ResolveAgent } from "./graph.ts";
 import { checkGraph, interpolateOutputs, formatGraphReport, scheduleGraph, isOpenState } from "./graph.ts";
-import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./plan.ts";
-import { startChild, findChildRecord } from "./start.ts";
+import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./admission.ts";
 import { parkCallOnChildren } from "./wait.ts";
 
 /** Each task of a graph starts in the commit in which the last of its dependencies settles. */
@@ -38,10 +36,7 @@ const createResolver = (draft: Draft, threadId: string): ResolveAgent => {
 
 const pendingNode: GraphNode = { state: "pending", child: null, startedAt: 0, ms: 0, reason: null };
 
-/**
- * Checks a graph as a whole and starts its first tasks; the call waits for all of them, or only learns that
- * it runs.
- */
+/** Checks a graph as a whole and starts its first tasks; the call waits for all, or only learns that it runs. */
 export const dispatchGraph = (draft: Draft, threadId: string, call: Call, args: unknown): void => {
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);
@@ -98,9 +93,7 @@ const addProgress = (draft: Draft, run: GraphRun, line: string): GraphRun => {
   return now - run.saidAt < progressPause ? { ...run, news } : reportProgress(draft, { ...run, news });
 };
 
-/**
- * Reports held-back progress; while a call is open or the model works, it is a status instead of a message.
- */
+/** Reports held-back progress; while a call is open or the model works, it is a status instead of a message. */
 const reportProgress = (draft: Draft, run: GraphRun): GraphRun => {
   const text = run.news.join("\n");
   if (text === "") return run;
@@ -124,7 +117,7 @@ const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null
   const { state, ms } = node;
   if (record?.end == null) return { state, ms, text: node.reason ?? "its record is lost" };
   const { agent, end } = record;
-  return { state, ms, agent, text: state === "success" ? outputOf(end) : (end.error ?? end.reason) };
+  return { state, ms, agent, text: state === "success" ? childOutput(end) : (end.error ?? end.reason) };
 };
 
 /** Starts a task with the outputs of others filled in; where the run may start no more threads, it fails. */

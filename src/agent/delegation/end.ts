@@ -1,11 +1,11 @@
-import { findCall } from "../calls/finish.ts";
+import { findCall, answerCall, refuseCall } from "../calls/finish.ts";
 import { createChildEnd, workOf } from "../context/reports.ts";
 import { keepReflection } from "../memory/reflections.ts";
-import { notifyOfChildEnd } from "../run/notify.ts";
-import { cancelSubtree } from "../run/cancel.ts";
+import { notifyOfChildEnd, changeChild, findChildRecord, startChild, childId } from "./start.ts";
+import { cancelSubtree, stopChild } from "../run/cancel.ts";
 import { finishRun } from "../run/runs.ts";
-import { leaveSlotQueue } from "../run/slots.ts";
-import type { Child, EndedChild } from "../state/child.ts";
+import { leaveSlotQueue } from "../run/wait.ts";
+import type { Child, EndedChild, ChildRecord, ChildWork } from "../state/child.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
 import { forgetGraph } from "../stores/graphs.ts";
@@ -13,14 +13,14 @@ import { settleTask, releaseTasks } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
 import { endGraphTask } from "./dispatch.ts";
-import { peerId, startPeer } from "./handoff.ts";
-import { changeChild, findChildRecord } from "./start.ts";
-import { countChildFiles, endWaitSlot } from "./wait.ts";
+import { countChildFiles, endWaitSlot, replaceWaitSlot } from "./wait.ts";
+import { escapeTags } from "../../chat/render.ts";
+import { cleanText } from "../../chat/text.ts";
+import { truncateText } from "../../chat/truncate.ts";
+import type { Call } from "../state/call.ts";
+import { resolveCallableName } from "./admission.ts";
 
-/**
- * Ends a called thread in the commit of its run's end: its row is written and its caller gets a result or
- * message.
- */
+/** Ends a called thread in the commit of its run's end: its row is written and its caller gets a result or message. */
 
 /** Returns whether a called thread has ended and nobody was notified yet. */
 export const hasUnreportedEnd = ({ child, run }: Thread): boolean =>
@@ -33,10 +33,7 @@ const findEndedRun = (draft: Draft, threadId: string): EndedRun | null => {
   return run === undefined || run.reason === null ? null : (run as EndedRun);
 };
 
-/**
- * Removes the thread from the live state with what it kept for further tasks; messages and rows stay
- * readable.
- */
+/** Removes the thread from the live state with what it kept for further tasks; messages and rows stay readable. */
 const removeThread = (draft: Draft, threadId: string): void => {
   const { threads } = draft.state;
   const gone = threads[threadId];
@@ -55,10 +52,6 @@ const removeKeptThread = (draft: Draft, threadId: string): void => {
   removeThread(draft, threadId);
 };
 
-/** Keeps the thread for the next task of its caller. */
-const keepThread = (draft: Draft, threadId: string): void =>
-  changeChild(draft, threadId, { idle: true, completion: null, handover: null });
-
 /** Gathers all facts about an end; a called thread without them is a broken one. */
 const endFactsOf = (draft: Draft, thread: Thread) => {
   const { child, parent } = thread;
@@ -69,9 +62,7 @@ const endFactsOf = (draft: Draft, thread: Thread) => {
   return { child, parent, run, begun, caller: draft.state.threads[parent.thread] ?? null };
 };
 
-/**
- * Gives the caller's call its item; without such a call the caller gets a message, unless it already knows.
- */
+/** Gives the caller's call its item; without such a call the caller gets a message, unless it already knows. */
 const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedChild): void => {
   if (child.node !== null) return endGraphTask(draft, child.node, record);
   const waiting = findCall(caller.run, child.awaitedBy ?? "");
@@ -79,9 +70,7 @@ const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedC
   else if (child.stopped?.told !== true) notifyOfChildEnd(draft, caller.id, record);
 };
 
-/**
- * Reports the end of the thread's task to the board; a refusal is a warning. A peer takes the task with it.
- */
+/** Reports the end of the thread's task to the board; a refusal is a warning. A peer takes the task with it. */
 const notifyBoard = (draft: Draft, threadId: string): void => {
   const { child } = threadOf(draft, threadId);
   const { state = "failed" } = findEndedRun(draft, threadId) ?? {};
@@ -111,9 +100,104 @@ export const endChild = (draft: Draft, threadId: string): void => {
   cancelSubtree(draft, threadId, "now", "its caller has ended");
   if (handedOver) startPeer(draft, thread, child, begun, workOf(child, run));
   releaseTasks(draft, threadId);
-  if (child.persistent && caller !== null) keepThread(draft, threadId);
+  if (child.persistent && caller !== null)
+    changeChild(draft, threadId, { idle: true, completion: null, handover: null });
   else removeThread(draft, threadId);
   if (caller === null) {
     if (child.node !== null) forgetGraph(draft, child.node.dispatch);
   } else if (!handedOver) notifyCaller(draft, caller, child, record);
+};
+
+/** Hands the task of a called agent over to a peer, which replaces it under the same call. */
+
+/** Number of hand-overs that a caller without a limit of its own allows. */
+const standardHandoffs = 3;
+
+const mostHandoffs = (draft: Draft, { parent }: Thread): number => {
+  if (parent === null || draft.state.threads[parent.thread] === undefined) return standardHandoffs;
+  const { maxHandoffs } = agentOf(draft, parent.thread).delegation;
+  return maxHandoffs === 0 ? standardHandoffs : maxHandoffs;
+};
+
+const isTreeFull = (draft: Draft, threadId: string, { root }: Child): boolean =>
+  (draft.state.trees[root] ?? 0) >= agentOf(draft, threadId).delegation.maxThreads;
+
+/** Requests a hand-over: the first valid one of a batch takes effect when the batch is finished. */
+export const requestHandover = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  asked: { readonly agent: string; readonly reason: string; readonly context: string },
+): void => {
+  const thread = threadOf(draft, threadId);
+  const { child } = thread;
+  const refuse = (code: Parameters<typeof refuseCall>[3], sentence: string): void =>
+    refuseCall(draft, threadId, call, code, sentence);
+  if (child === null) return refuse("not_permitted", "no agent called you: there is nothing to hand over");
+  if (child.handover !== null)
+    return refuse("conflict", `the task is being handed over to ${child.handover.agent} already`);
+  const most = mostHandoffs(draft, thread);
+  if (child.handoffs >= most)
+    return refuse(
+      "limit",
+      `the task was handed over ${child.handoffs} times, ${most} are allowed; finish it`,
+    );
+  const agent = resolveCallableName(agentOf(draft, threadId).delegation, thread.agent, asked.agent);
+  if (typeof agent !== "string") return refuse(agent.code, agent.sentence);
+  if (isTreeFull(draft, threadId, child))
+    return refuse("too_many_children", "this run may start no further agent; finish the task yourself");
+  changeChild(draft, threadId, { handover: { agent, reason: asked.reason, context: asked.context } });
+  answerCall(draft, threadId, call, `${agent} takes over.`);
+};
+
+const handoverText = (
+  from: string,
+  { reason, context }: NonNullable<Child["handover"]>,
+  most: number,
+): string =>
+  [
+    "<handoff_context>",
+    `${from} worked on this task before you and handed it over: ${escapeTags(cleanText(reason))}`,
+    "",
+    escapeTags(truncateText(cleanText(context), most)),
+    "</handoff_context>",
+  ].join("\n");
+
+/** Returns the id of the peer that takes over, one for each run of a thread, which may be kept for more runs. */
+const peerId = ({ id, lastRun, parent }: Thread, { handoffs }: Child): string =>
+  childId(parent?.thread ?? "", lastRun ?? id, parent?.call ?? "", String(handoffs + 1));
+
+/** Starts the peer at the same depth, with the hand-over's context, the original context and the original task. */
+const startPeer = (
+  draft: Draft,
+  thread: Thread,
+  child: Child,
+  record: ChildRecord,
+  before: ChildWork,
+): void => {
+  const { handover } = child;
+  const { parent } = thread;
+  if (handover === null || parent === null) return;
+  const id = peerId(thread, child);
+  const { maxContextLength } = agentOf(draft, parent.thread).delegation;
+  if (child.awaitedBy !== null) replaceWaitSlot(draft, parent.thread, child.awaitedBy, thread.id, id);
+  startChild(draft, {
+    id,
+    agent: handover.agent,
+    parent,
+    root: child.root,
+    callerConstraints: { ...child.callerConstraints, provider: null, adHoc: null },
+    awaitedBy: child.awaitedBy,
+    task: record.task,
+    context: record.context,
+    taskId: child.taskId,
+    timeoutMs: child.deadline == null ? null : child.deadline - draft.context.now,
+    node: child.node,
+    handoffs: child.handoffs + 1,
+    before: { ...before, first: child.before?.first ?? thread.id },
+    preamble: [handoverText(thread.agent, handover, maxContextLength)],
+    warning: child.warning,
+  });
+  const { stopped } = child;
+  if (stopped !== null) stopChild(draft, id, stopped.why, stopped.told);
 };

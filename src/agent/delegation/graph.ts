@@ -228,10 +228,7 @@ const countProblems = (count: number): readonly string[] =>
     ? []
     : [`tasks: a graph has 1 to ${mostGraphTasks} tasks, not ${count}`];
 
-/**
- * Checks the arguments of `dispatch_tasks` as the model wrote them, before anything starts, and names every
- * mistake at once; agents come back resolved.
- */
+/** Checks the arguments of `dispatch_tasks`, resolves their agents, and names every mistake at once. */
 export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph => {
   const list = taskListOf(args);
   let code: ToolErrorCode = "invalid_arguments";

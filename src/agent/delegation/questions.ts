@@ -1,14 +1,13 @@
 import { escapeTags } from "../../chat/render.ts";
 import { errorText } from "../../tools/errors.ts";
 import { answerCall, parkCall, refuseCall, findCall } from "../calls/finish.ts";
-import { notifyThread } from "../run/notify.ts";
+import { notifyThread, changeChild } from "./start.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildQuestion } from "../state/child.ts";
 import { isAskingCaller, openChildren } from "../state/thread.ts";
 import { isDue } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
-import { changeChild } from "./start.ts";
 import { parkCallOnChildren, liveChildItem, answerWait } from "./wait.ts";
 
 /** Lets called agents put questions to their callers, which are answered by id, each with its own clock. */
@@ -70,10 +69,7 @@ export const expireQuestion = (draft: Draft, threadId: string): void => {
   closeQuestion(draft, threadId, noAnswerText("no answer came in time; decide yourself or finish"), false);
 };
 
-/**
- * Drops the questions of a called agent's children, since the agent has nothing more to do; true if there was
- * one.
- */
+/** Drops the questions of a called agent's children, since the agent has nothing more to do; true if there was one. */
 export const dropQuestions = (draft: Draft, parentId: string): boolean => {
   const asking = openChildren(draft.state, parentId).filter(isAskingCaller);
   const text = noAnswerText("your caller will not answer; decide yourself or finish");

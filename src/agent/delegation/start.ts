@@ -1,18 +1,19 @@
-import { createInput } from "../inputs/inputs.ts";
+import { createInput, acceptInput } from "../inputs/inputs.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
-import { startRun } from "../run/runs.ts";
-import type { Child, ChildRecord, CallerConstraints } from "../state/child.ts";
-import type { Thread } from "../state/thread.ts";
+import { startRun, startNextRun } from "../run/runs.ts";
+import type { Child, ChildRecord, CallerConstraints, ChildEnd } from "../state/child.ts";
+import type { Thread, Input } from "../state/thread.ts";
 import { newThread } from "../state/thread.ts";
 import { assignTask } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
-import { labelOf } from "../transaction/ids.ts";
+import { hashName } from "../../sandbox/id.ts";
+import { childItemOf } from "../context/reports.ts";
 
-/** Starts a called thread in one commit with its row, its first messages and its run. */
+/** Starts a called thread in one commit with its row, its first messages and its run; reports to its caller. */
 
 interface ChildStart {
   readonly id: string;
@@ -126,3 +127,47 @@ export const changeChild = (draft: Draft, threadId: string, change: Partial<Chil
 /** Reads the row of a called thread as this commit leaves it; null if there never was one. */
 export const findChildRecord = (draft: Draft, id: string): ChildRecord | null =>
   draft.children.findLast((record) => record.id === id) ?? draft.context.children.record(id);
+
+/** Returns the id of a child; a start that is repeated gives the same one. */
+export const childId = (parent: string, run: string, call: string, index: string): string =>
+  `t_${hashName(parent, run, call, index).slice(0, 26)}`;
+
+const longestSlug = 12;
+
+const slugOf = (task: string): string => {
+  const word = task.match(/\p{L}{3,}/u)?.[0]?.toLowerCase() ?? "task";
+  return [...word].slice(0, longestSlug).join("");
+};
+
+/** Returns the label `<agent>-<slug>-<n>`, which is for people and never in a prompt. */
+const labelOf = (agent: string, task: string, n: number): string => `${agent}-${slugOf(task)}-${n}`;
+
+/** Removes ids of threads and `recall` texts, which differ each time, from a text that loop detectors compare. */
+export const stripIds = (text: string): string =>
+  text.replace(/\bt_[a-z2-7]{26}\b/g, "t_").replace(/(\brecall\(\\*"b)\d+/g, "$1");
+
+/** Sends a message of the runtime to a thread, which joins its run, or starts one if `main` rests. */
+export const notifyThread = (
+  draft: Draft,
+  threadId: string,
+  id: string,
+  text: string,
+  more: Pick<Input, "question"> = {},
+): void => {
+  const content = [{ type: "text", text } as const];
+  const given = { id, thread: threadId, content, on_busy: "steer", origin: "agent", ...more } as const;
+  acceptInput(draft, createInput(draft, given));
+  startNextRun(draft, threadId);
+};
+
+/** Reports the end of a child without a waiting call once, since its id makes the message's. */
+export const notifyOfChildEnd = (
+  draft: Draft,
+  parentId: string,
+  record: ChildRecord & { readonly end: ChildEnd },
+): void => {
+  const { first } = record.end;
+  const whose = first === undefined ? "" : ` with the task that ${first} began and handed over`;
+  const said = `An agent that worked in the background has ended${whose}.\n${JSON.stringify(childItemOf(record))}`;
+  notifyThread(draft, parentId, `in_${record.id}_${record.end.run}`, escapeTags(said));
+};

@@ -10,8 +10,7 @@ import type { Thread } from "../state/thread.ts";
 import { isChildOpen } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, callOf } from "../transaction/draft.ts";
-import { stripIds } from "../transaction/ids.ts";
-import { changeChild, findChildRecord } from "./start.ts";
+import { stripIds, changeChild, findChildRecord } from "./start.ts";
 import { childrenOf } from "../state/wait.ts";
 import { applyFileChanges, changesOf } from "../state/files.ts";
 
@@ -125,10 +124,7 @@ export const countChildFiles = (draft: Draft, parentId: string, id: string): voi
   if (changed.length > 0) recordEdit(draft, parentId);
 };
 
-/**
- * Records the end of a child of an open call: with `cancel` a failure stops the others; the last end answers
- * the call.
- */
+/** Records the end of a child of a call: with `cancel` a failure stops the others; the last end answers the call. */
 export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ended: ChildRecord): void => {
   const children = childrenOf(findCall(runOf(draft, threadId), callId)?.wait ?? null);
   if (children === null) return;

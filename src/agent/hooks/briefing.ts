@@ -2,7 +2,7 @@ import { viewPlaceOf } from "../../chat/message.ts";
 import { mostOpenAsks } from "../asks/asks.ts";
 import type { LocalizedFile } from "../../sandbox/contract.ts";
 import type { Agent } from "../definition/agent.ts";
-import type { Memory, MemoryRules } from "../definition/memory.ts";
+import type { Memory } from "../definition/memory.ts";
 import { memoryNote } from "../memory/recall.ts";
 import { formatReflections } from "../memory/reflections.ts";
 import type { Reflection } from "../state/records.ts";
@@ -20,45 +20,35 @@ import { applyServerAnswers, declineLogin, reportLogin, serverLinkOf, wantedServ
  * stored intent like an effect's, so that a crash repeats it; what is missing or slow is left out.
  */
 
-/**
- * Returns whether memory is read: not for a light run, nor for one that only reports another's result and
- * already had it.
- */
-const isMemoryWanted = (
-  memory: MemoryRules | null,
-  { light, announces = false }: Pick<Run, "light"> & Partial<Pick<Run, "announces">>,
-): boolean => memory !== null && !light && !announces && memory.recent + memory.limit > 0;
+const readsMemory = ({ memory }: Agent): boolean => memory !== null && memory.recent + memory.limit > 0;
 
 /** Returns whether files are looked for: in a workspace that is in use, for an input of a person. */
-const isLocalizeWanted = (
-  draft: Draft,
-  { child }: Thread,
-  { localize }: Agent,
-  { light, announces = false }: Pick<Run, "light"> & Partial<Pick<Run, "announces">>,
-): boolean => localize !== null && child === null && !light && !announces && draft.state.sandboxed;
+const findsFiles = (draft: Draft, { child }: Thread, { localize }: Agent): boolean =>
+  localize !== null && child === null && draft.state.sandboxed;
 
 /** Returns whether the run asks servers for their tools. */
 const needsServers = (draft: Draft, threadId: string): boolean =>
   wantedServers(draft.state, threadId, (id) => agentOf(draft, id), draft.context.now).length > 0;
 
 /**
- * Returns the topics of a run: a session's first run reads the workspace, a called run gets lessons of
- * failures.
+ * Returns the topics of a run: a session's first run reads the workspace, a called run gets lessons of failures. A light
+ * run, and one that only reports another's result, remember nothing and look for no files.
  */
 export const briefingTopicsOf = (
   draft: Draft,
   thread: Thread,
   agent: Agent,
-  begin: Pick<Run, "inputs" | "light"> & Partial<Pick<Run, "announces">>,
+  { inputs, light, announces }: Pick<Run, "inputs" | "light" | "announces">,
 ): readonly BriefingTopic[] => {
   const { context, reflections } = draft.context.briefing;
-  if (begin.inputs.length === 0) return [];
+  const isFull = !light && !announces;
+  if (inputs.length === 0) return [];
   return [
     ...(needsServers(draft, thread.id) ? (["servers"] as const) : []),
     ...(context !== null && draft.state.nextRun === 1 ? (["context"] as const) : []),
     ...(reflections !== null && thread.child !== null ? (["reflections"] as const) : []),
-    ...(isMemoryWanted(agent.memory, begin) ? (["memory"] as const) : []),
-    ...(isLocalizeWanted(draft, thread, agent, begin) ? (["localize"] as const) : []),
+    ...(isFull && readsMemory(agent) ? (["memory"] as const) : []),
+    ...(isFull && findsFiles(draft, thread, agent) ? (["localize"] as const) : []),
   ];
 };
 
@@ -163,10 +153,7 @@ const askForLogin = (draft: Draft, threadId: string, server: string, url: string
   reportLogin(draft, threadId, server);
 };
 
-/**
- * Keeps what the servers answered; returns false if a person has to sign in at one of them before the run
- * goes on.
- */
+/** Keeps what the servers answered; returns false if a person has to sign in at one of them before the run goes on. */
 const settleServers = (draft: Draft, threadId: string, answers: readonly ServerAnswer[]): boolean => {
   const waiting = answers.flatMap((answer) =>
     !answer.ok && answer.login !== undefined && checkLoginOrDecline(draft, threadId, answer.server)

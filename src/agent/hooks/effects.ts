@@ -16,7 +16,7 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, recordEffects, runOf, threadOf } from "../transaction/draft.ts";
-import { remainingContextTokens, requestTokens } from "../transaction/estimate.ts";
+import { remainingContextTokens, requestTokens } from "../transaction/next-request.ts";
 
 /** Effects run inside a transition: their edits, state and events share the commit of the step. */
 
@@ -122,9 +122,7 @@ const effectViewFor = (
 export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): Json =>
   effects[key] ?? effect.state?.initial ?? null;
 
-/**
- * Ends the run, naming the effect, and returns true; a failed built-in shrinker is only skipped and reported.
- */
+/** Ends the run, naming the effect, and returns true; a failed built-in shrinker is only skipped and reported. */
 export const failEffect = (
   draft: Draft,
   threadId: string,

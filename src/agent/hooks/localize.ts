@@ -2,10 +2,7 @@ import { cleanText } from "../../chat/text.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import type { LocalizedFile, LocalizeQuery } from "../../sandbox/contract.ts";
 
-/**
- * Finds what files a text may be about, from the text alone; the sandbox looks for them, and a note names
- * them.
- */
+/** Finds what files a text may be about, from the text alone; the sandbox looks for them, and a note names them. */
 
 /** Number of characters that are read of a text. */
 const longestText = 100_000;
@@ -126,10 +123,7 @@ const entryOf = ({ path, snippet }: LocalizedFile): string =>
     ? `\n\n${path}`
     : `\n\n${path}\n${snippet.lines.map((line, at) => `${snippet.line + at}: ${line}`).join("\n")}`;
 
-/**
- * Returns the note that names the found files within its size, those that fit best with their lines; null for
- * none.
- */
+/** Returns the note that names the found files within its size, those that fit best with their lines; null for none. */
 export const localizeNote = (
   files: readonly LocalizedFile[],
 ): { readonly text: string; readonly files: readonly string[] } | null => {

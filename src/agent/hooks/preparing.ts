@@ -8,7 +8,7 @@ import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import { openAskOf } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { applyEffectResult } from "./effects.ts";
 
 /** Leaves a question of an effect unanswered: its default applies, and the effect goes on. */
@@ -74,6 +74,16 @@ export const startOverflowCompaction = (
   startPreparing(draft, threadId, { kind: "compaction", force: { why: "overflow", count } }, attempt);
 };
 
+/** Compacts the chat after a request that was too long, to ask again; false if that was tried often enough. */
+export const compactOverflow = (draft: Draft, threadId: string, attempt: number): boolean => {
+  const { overflows, cancel } = runOf(draft, threadId);
+  const count = overflows + 1;
+  if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.compaction === null)
+    return false;
+  startOverflowCompaction(draft, threadId, count, attempt);
+  return true;
+};
+
 /** Runs the work again from the start after its wait; answers to what it asked before are stored. */
 export const resumePreparing = (draft: Draft, threadId: string): void => {
   const phase = preparingPhaseOf(runOf(draft, threadId));
@@ -108,9 +118,7 @@ export const pauseForAnswer = (
   pauseStep(draft, threadId, { on: "ask", ask, key, until: null });
 };
 
-/**
- * Starts an effect that has to be awaited. A stop of an earlier one ends the run only when the phase is done.
- */
+/** Starts an effect that has to be awaited. A stop of an earlier one ends the run only when the phase is done. */
 export const prepareEffect = (draft: Draft, threadId: string, index: number): void => {
   const run = runOf(draft, threadId);
   startPreparing(draft, threadId, { kind: "effect", index });

@@ -201,9 +201,7 @@ export const reportLogin = (draft: Draft, threadId: string, server: string): voi
 export const declineLogin = (draft: Draft, server: string): void =>
   setLink(draft, server, { ...serverLinkOf(draft.state, server), declined: true });
 
-/**
- * Applies the servers' answers; the run goes on without those that did not answer, unless it requires them.
- */
+/** Applies the servers' answers; the run goes on without those that did not answer, unless it requires them. */
 export const applyServerAnswers = (
   draft: Draft,
   threadId: string,

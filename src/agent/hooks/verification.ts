@@ -1,11 +1,6 @@
 import { stopExecs } from "../calls/background-commands.ts";
-import type {
-  AfterVerification,
-  CheckCommand,
-  Verification,
-  VerificationWork,
-} from "../state/verification.ts";
-import { isVerificationOpen } from "../state/verification.ts";
+import type { AfterVerification, CheckCommand, Verification, VerificationWork } from "../state/phase.ts";
+import { isVerificationOpen } from "../state/phase.ts";
 import type { Run } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";

@@ -2,13 +2,12 @@ import { pauseAfter } from "../state/wait.ts";
 import { textOf } from "../../chat/text.ts";
 import { isUnanswered } from "../context/answer.ts";
 import type { EndReason, RunState } from "../state/events.ts";
-import type { Input } from "../state/input.ts";
+import type { Input, Thread } from "../state/thread.ts";
 import type { Run } from "../state/run.ts";
-import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, threadOf } from "../transaction/draft.ts";
 import { findInput } from "./inputs.ts";
-import { isAgentMessage } from "../state/input.ts";
+import { isAgentMessage } from "../state/thread.ts";
 
 /** Keeps background results until the person has got them. */
 
@@ -46,9 +45,7 @@ export const repeatAgentMessages = (draft: Draft, threadId: string): void => {
       appendMessage(draft, threadId, { role: "user", origin: "agent", parts: content });
 };
 
-/**
- * Appends undelivered results to the chat, which may have shrunk; agents' questions are none for a person.
- */
+/** Appends undelivered results to the chat, which may have shrunk; agents' questions are none for a person. */
 const appendUndelivered = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
   threadOf(draft, threadId).announce = null;
   const text = findAgentMessages(draft, inputs)

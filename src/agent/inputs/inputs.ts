@@ -1,19 +1,27 @@
 import type { ContentPart, Json } from "../../chat/message.ts";
-import { titleOf } from "../../chat/title.ts";
-import { deadlineOf } from "../budgets/clock.ts";
+import { titleOf } from "../../chat/text.ts";
+import { deadlineOf } from "../budgets/limits.ts";
 import { resetGuards } from "../calls/after-guards.ts";
 import { endOpenCalls } from "../calls/open-calls.ts";
 import { withdrawPlan } from "../hooks/plan.ts";
 import { skipQuestion } from "../hooks/preparing.ts";
 import { skipVerification } from "../hooks/verification.ts";
-import { appendEpisodes } from "../memory/episodes.ts";
 import { rememberInput } from "../memory/remember.ts";
-import type { Input } from "../state/input.ts";
-import { isAgentMessage } from "../state/input.ts";
-import { steeringInputsOf } from "../state/thread.ts";
+import type { Input } from "../state/thread.ts";
+import { isAgentMessage, steeringInputsOf, waitingInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, appendMessage, emit, runOf, threadOf, nextMessageId } from "../transaction/draft.ts";
+import {
+  agentOf,
+  appendMessage,
+  emit,
+  runOf,
+  threadOf,
+  nextMessageId,
+  appendNote,
+} from "../transaction/draft.ts";
 import { beginAnswer } from "../context/answer.ts";
+import { parseJson } from "../../chat/json.ts";
+import { truncateText, isLonger } from "../../chat/truncate.ts";
 
 /** Accepts, applies, withdraws or returns inputs. */
 
@@ -39,9 +47,7 @@ export const assignInputId = (draft: Draft, chosen?: string): string => {
   return chosen ?? `in_${number}`;
 };
 
-/**
- * Gives a session that has never had a title the beginning of a person's first text as one, and returns it.
- */
+/** Gives a session that has never had a title the beginning of a person's first text as one, and returns it. */
 const nameSession = ({ state }: Draft, { thread, origin, content }: Input): string | null => {
   if (state.named || thread !== "main" || origin !== "human") return null;
   const title = titleOf(content);
@@ -185,10 +191,7 @@ export const changeInput = (
   return changed;
 };
 
-/**
- * Lets steered inputs join the run and bring the newest schema; a person's extends an announcement to a full
- * run's time.
- */
+/** Lets steered inputs join the run with the newest schema; a person's gives an announcement a full run's time. */
 export const joinSteeringInputs = (draft: Draft, threadId: string): void => {
   for (const input of steeringInputsOf(threadOf(draft, threadId))) {
     const run = runOf(draft, threadId);
@@ -218,10 +221,44 @@ export const findInboxLimit = (
   draft: Draft,
   { id, thread, content }: Pick<Input, "thread" | "content"> & { readonly id?: string },
 ): keyof typeof inboxLimits | null => {
-  const others = Object.values(draft.state.threads).flatMap(({ inbox }) =>
-    inbox.filter((input) => input.id !== id),
-  );
+  const others = waitingInputsOf(draft.state).filter((input) => input.id !== id);
   if (others.filter((input) => input.thread === thread).length >= inboxLimits.inputs) return "inputs";
   const waiting = others.reduce((sum, input) => sum + lengthOf(input.content), 0);
   return waiting + lengthOf(content) > inboxLimits.characters ? "characters" : null;
+};
+
+/** Earlier attempts at an input's work are summarized by its sender and by the failed run. */
+
+const mostEpisodes = 8;
+
+const longestEpisodes = 4_000;
+
+const episodesHeader = "Results of earlier attempts:";
+
+const formatEpisodes = (summaries: readonly string[]): string =>
+  [episodesHeader, ...summaries.map((summary, index) => `${index + 1}. ${summary}`)].join("\n");
+
+/** Returns the summaries of a text: a JSON array of texts, or any other text as one summary. */
+const parseEpisodes = (text: string): readonly unknown[] => {
+  const value = parseJson(text);
+  return Array.isArray(value) && value.every((each) => typeof each === "string") ? value : [text];
+};
+
+/** Selects the newest 8 summaries that fit into 4 000 characters, that of the thread's `own` failed run included. */
+export const selectEpisodes = (given: string | readonly string[], own = ""): readonly string[] => {
+  const listed = typeof given === "string" ? parseEpisodes(given) : given;
+  const all = listed.includes(own) ? listed : [...listed, own];
+  let kept = all
+    .map((each) => String(each).trim())
+    .filter((each) => each !== "")
+    .slice(-mostEpisodes);
+  while (kept.length > 1 && isLonger(formatEpisodes(kept), longestEpisodes)) kept = kept.slice(1);
+  const [only = ""] = kept;
+  const room = longestEpisodes - formatEpisodes([""]).length;
+  return kept.length === 1 ? [truncateText(only, room)] : kept;
+};
+
+/** Adds one numbered note with the summaries before the input; none without summaries. */
+const appendEpisodes = (draft: Draft, { thread, prior_episode_summaries: summaries = [] }: Input): void => {
+  if (summaries.length > 0) appendNote(draft, thread, formatEpisodes(summaries), "episodes");
 };

@@ -1,5 +1,4 @@
-import { setClocks } from "../budgets/clock.ts";
-import { findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
+import { setClocks, findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
 import { wakeCalls } from "../calls/open-calls.ts";
 import { endChild, hasUnreportedEnd } from "../delegation/end.ts";
 import { expireQuestion, dropQuestions } from "../delegation/questions.ts";
@@ -10,25 +9,30 @@ import { resumePreparing } from "../hooks/preparing.ts";
 import { deferToVerification, startVerification } from "../hooks/verification.ts";
 import { stopChild } from "../run/cancel.ts";
 import { finishRun, startNextRun } from "../run/runs.ts";
-import type { Slots } from "../run/slots.ts";
-import { createSlots, leaveSlotQueue, queueForSlot } from "../run/slots.ts";
-import { markRunResumed, markRunWaiting, missingAgentLimitMs, waitsForPeople } from "../run/wait.ts";
+import type { Slots } from "../run/wait.ts";
+import {
+  createSlots,
+  leaveSlotQueue,
+  queueForSlot,
+  markRunResumed,
+  markRunWaiting,
+  missingAgentLimitMs,
+  waitsForPeople,
+} from "../run/wait.ts";
 import type { Run } from "../state/run.ts";
 import { callsOfRun, runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
-import { isBreachOpen } from "../state/verification.ts";
+import { isBreachOpen } from "../state/phase.ts";
 import { childrenOf } from "../state/wait.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, pruneTrees, runOf, threadOf } from "../transaction/draft.ts";
-import { expireAsk } from "../turn/ask-answers.ts";
-import { handleReachedLimit } from "../turn/reached-limits.ts";
-import { startCalls } from "../turn/calls.ts";
+import { expireAsk, handleReachedLimit } from "../turn/ask-answers.ts";
+import { startAttempt } from "../turn/attempts.ts";
+import { startCalls, recoverRun } from "../turn/calls.ts";
 import { concludeRun } from "../turn/finish.ts";
-import { reflectOnErrors } from "../turn/notes.ts";
-import { recoverRun } from "../turn/recover.ts";
-import { appendResults, startThinking, closeTurn } from "../turn/turns.ts";
+import { reflectOnErrors, appendResults, startTurn, closeTurn } from "../turn/turns.ts";
 import type { ThreadFacts, Step } from "./next.ts";
 import { isDueToEnd, next } from "./next.ts";
 
@@ -119,17 +123,17 @@ const stopChildren = (draft: Draft, threadId: string): void => {
   }
 };
 
-/** Begins another turn: an earlier report or hand-over no longer counts. */
-const beginTurn = (draft: Draft, threadId: string): void => {
+/** Makes the next attempt, or begins another turn, for which an earlier report or hand-over no longer counts. */
+const think = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  const { phase, endAfterChildren } = run;
+  if (run.phase.at !== "ready") return startAttempt(draft, threadId);
   const { child } = threadOf(draft, threadId);
-  if (endAfterChildren !== null) run.endAfterChildren = null;
-  if (phase.at === "ready" && child !== null && (child.completion !== null || child.handover !== null)) {
+  run.endAfterChildren = null;
+  if (child !== null && (child.completion !== null || child.handover !== null)) {
     changeChild(draft, threadId, { completion: null, handover: null });
     run.counters.withheld = false;
   }
-  startThinking(draft, threadId);
+  startTurn(draft, threadId);
 };
 
 type WaitStep = Extract<Step, { do: "rest" | "wait" | "queue" }>;
@@ -162,7 +166,7 @@ const takeStep = (draft: Draft, threadId: string, step: ActiveStep): void => {
     case "recover":
       return recoverRun(draft, threadId);
     case "think":
-      return beginTurn(draft, threadId);
+      return think(draft, threadId);
     case "prepare":
       return resumePreparing(draft, threadId);
     case "verify":
@@ -205,13 +209,10 @@ const mayEnd = (run: Run): boolean =>
 const isQueued = (draft: Draft, { id, run }: Thread): boolean =>
   run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id);
 
-/** Returns whether a called agent works on a task that was cancelled meanwhile. */
 const worksOnCancelledTask = (draft: Draft, { child, run }: Thread): boolean =>
   run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 
-/**
- * Does everything for a thread that needs nothing external. Returns whether others have to be checked again.
- */
+/** Does everything for a thread that needs nothing external. Returns whether others have to be checked again. */
 const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots, areFull: boolean): boolean => {
   const thread = draft.state.threads[threadId];
   if (thread === undefined) return false;

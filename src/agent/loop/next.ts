@@ -7,7 +7,7 @@ import type { EndReason, RunState } from "../state/events.ts";
 import { planAskOf } from "../state/plan.ts";
 import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
-import { isBreachOpen, isVerificationOpen } from "../state/verification.ts";
+import { isBreachOpen, isVerificationOpen } from "../state/phase.ts";
 import { steeringInputsOf } from "../state/thread.ts";
 import type { RetryWait } from "../state/wait.ts";
 import { isDue } from "../state/wait.ts";
@@ -40,10 +40,7 @@ export interface ThreadFacts {
   readonly epoch: number;
   /** Finds whether the thread has a slot or gets one, and is called only where work would start. */
   readonly slot: () => boolean;
-  /**
-   * Hold on the thread, which starts nothing after a limit was reached here or above: until a person raises
-   * it, or (null) since what it belongs to is ending.
-   */
+  /** Hold after a limit was reached here or above: until a person raises it, or (null) while its run is ending. */
   readonly held: { readonly until: number | null } | null;
   /** Number of turns in a row without progress that ends the run; 0 means never. */
   readonly noProgressTurns: number;
@@ -64,10 +61,7 @@ const startStep = (work: "think" | "prepare" | "verify", { slot }: ThreadFacts):
 
 const isCallOpen = (call: Call): boolean => call.status !== "done";
 
-/**
- * Returns planned calls that may start now: they start together, but a writing call starts alone and in its
- * order.
- */
+/** Returns planned calls that may start now: they start together, but a writing call starts alone and in its order. */
 const startableCalls = (calls: readonly Call[]): readonly string[] => {
   let live = calls.filter((call) => call.status === "running").length;
   let earlierOpen = false;
@@ -130,9 +124,7 @@ const childrenStep = (run: Run, { now, children }: ThreadFacts): Step | null => 
   return children === "working" ? { do: "stop_children" } : waitStep;
 };
 
-/**
- * Ends the run once nothing is live, or after the grace of an immediate cancel; null where the turn goes on.
- */
+/** Ends the run once nothing is live, or after the grace of an immediate cancel; null where the turn goes on. */
 const cancelStep = ({ cancel }: Run, now: number, live: boolean): Step | null => {
   if (cancel === null) return null;
   const atOnce = cancel.mode === "now";
@@ -175,11 +167,7 @@ const endStep = (run: Run, facts: ThreadFacts): Step | null => {
   return run.cancel === null && stop === null ? null : restStep;
 };
 
-const nextThink = (run: Run, facts: ThreadFacts): Step => {
-  if (run.phase.at === "ready") {
-    // A run without input only compacts.
-    if (run.inputs.length === 0 && run.compact === null) return finishStep("completed", "end_turn");
-  }
+const nextThink = (facts: ThreadFacts): Step => {
   if (facts.held !== null) return heldStep(facts.held);
   const limit = facts.limit();
   if (limit === "wait") return { do: "queue", for: "budget" };
@@ -190,17 +178,17 @@ const nextThink = (run: Run, facts: ThreadFacts): Step => {
 /** Returns the turn that would follow by itself, or the run's end if its turns brought it no further. */
 const nextTurn = (run: Run, facts: ThreadFacts): Step => {
   const { noProgressTurns: most } = facts;
-  if (most === 0 || run.repair || run.counters.idleTurns < most) return nextThink(run, facts);
+  if (most === 0 || run.repair || run.counters.idleTurns < most) return nextThink(facts);
   return finishStep("failed", "no_progress", `no_progress_turns: ${most} turns in a row made no progress`);
 };
 
-/**
- * Lets a run whose background children alone still work end after them, unless a message brings another turn.
- */
+/** Lets a run whose background children alone still work end after them, unless a message brings another turn. */
 const nextReady = (thread: Thread, run: Run, facts: ThreadFacts): Step => {
   if (planAskOf(run) !== null) return waitStep;
   if (isVerificationOpen(run)) return nextVerify(facts);
-  if (steeringInputsOf(thread).length > 0) return nextThink(run, facts);
+  // A run without input only compacts.
+  if (run.inputs.length === 0 && thread.compact === null) return finishStep("completed", "end_turn");
+  if (steeringInputsOf(thread).length > 0) return nextThink(facts);
   if (run.endAfterChildren === null) return nextTurn(run, facts);
   return facts.children === "none" ? finishStep("completed", run.endAfterChildren) : waitStep;
 };
@@ -211,10 +199,7 @@ const nextVerify = (facts: ThreadFacts): Step =>
 const heldStep = ({ until }: NonNullable<ThreadFacts["held"]>): Step =>
   until === null ? restStep : waitStep;
 
-/**
- * Lets an effect go on when its wait is over; while it works, and while its question is open, nothing else
- * happens.
- */
+/** Lets an effect go on when its wait is over; while it works, and while its question is open, nothing else happens. */
 const nextPrepare = ({ wait }: PreparingPhase, facts: ThreadFacts): Step => {
   if (wait === null) return restStep;
   if (facts.held !== null) return heldStep(facts.held);
@@ -222,8 +207,8 @@ const nextPrepare = ({ wait }: PreparingPhase, facts: ThreadFacts): Step => {
 };
 
 /** Ends a wait for budget as soon as there is enough. */
-const nextRetry = (run: Run, wait: RetryWait, facts: ThreadFacts): Step =>
-  wait.on === "budget" || isDue(wait, facts.now) ? nextThink(run, facts) : waitStep;
+const nextRetry = (wait: RetryWait, facts: ThreadFacts): Step =>
+  wait.on === "budget" || isDue(wait, facts.now) ? nextThink(facts) : waitStep;
 
 /** Decides the next step of a thread, as a total and pure function and as the only one that does. */
 export const next = (thread: Thread, facts: ThreadFacts): Step => {
@@ -241,7 +226,7 @@ export const next = (thread: Thread, facts: ThreadFacts): Step => {
     case "preparing":
       return nextPrepare(run.phase, facts);
     case "waiting":
-      return nextRetry(run, run.phase.wait, facts);
+      return nextRetry(run.phase.wait, facts);
     case "ready":
       return nextReady(thread, run, facts);
   }

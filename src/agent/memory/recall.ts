@@ -170,10 +170,7 @@ const fitLines = (lines: readonly MemoryLine[], left: { bytes: number }): readon
 const formatSection = (title: string, lines: readonly MemoryLine[]): readonly string[] =>
   lines.length === 0 ? [] : [[title, ...lines.map(({ text }) => text)].join("\n")];
 
-/**
- * Returns the note before an input and the numbers of its memories, best fit first, newest last; null if
- * there is none.
- */
+/** Returns the note before an input with the numbers of its memories, best fit first, newest last; null: none. */
 export const memoryNote = (
   recent: readonly Memory[],
   recalled: readonly Memory[],

@@ -57,9 +57,7 @@ export const stopWords: ReadonlySet<string> = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-/**
- * Returns the informative words of a text: distinct, of at least four letters or digits, and no stop words.
- */
+/** Returns the informative words of a text: distinct, of at least four letters or digits, and no stop words. */
 export const informativeWords = (text: string): ReadonlySet<string> =>
   new Set(
     (
@@ -75,9 +73,7 @@ const reflectionWords = ({ task, summary, caveats }: Reflection): ReadonlySet<st
 
 const newestFirst = (a: Reflection, b: Reflection): number => b.at - a.at || (a.id < b.id ? 1 : -1);
 
-/**
- * Ranks rows about similar tasks, best first, then newest; a shared word counts more the fewer rows have it.
- */
+/** Ranks rows about similar tasks, best first, then newest; a shared word counts more the fewer rows have it. */
 export const matchReflections = (rows: readonly Reflection[], task: string): readonly Reflection[] => {
   const wanted = informativeWords(task);
   const found = rows.map((row) => ({ row, shared: reflectionWords(row).intersection(wanted) }));
@@ -152,10 +148,7 @@ const createReflection = (draft: Draft, { agent, task }: ChildRecord, end: Child
     files: end.files_modified,
   });
 
-/**
- * Keeps a lesson of a called run that failed, judged by the runtime or by the agent; nothing where lessons
- * are off.
- */
+/** Keeps a lesson of a called run that failed, judged by the runtime or by the agent; nothing where lessons are off. */
 export const keepReflection = (draft: Draft, record: ChildRecord): void => {
   const { reflections } = draft.context.briefing;
   const { end } = record;

@@ -2,7 +2,7 @@ import type { Json } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import type { MemoryRow } from "../definition/memory.ts";
-import type { Input } from "../state/input.ts";
+import type { Input } from "../state/thread.ts";
 import type { Run } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
@@ -22,7 +22,7 @@ export const rememberInput = (draft: Draft, { thread: threadId, content, origin 
   if (run === null || (origin !== "human" && child === null) || !isRemembered(draft, threadId, run)) return;
   const before = readEntry(draft, "inputs", run.id)?.value;
   const texts = [...(typeof before === "string" ? [before] : []), textOf(content)];
-  writeEntry(draft, "inputs", run.id, shortenInput(texts.join("\n")));
+  writeEntry(draft, "inputs", run.id, truncateText(texts.join("\n"), longestInput));
 };
 
 /** Makes a row of a run for delivery; `key` distinguishes rows of the run. */
@@ -88,9 +88,6 @@ export const rememberText = (
 const longestInput = 3_000;
 
 const longestAnswer = 4_000;
-
-/** Shortens an input to the form that is kept until its run has ended. */
-const shortenInput = (text: string): string => truncateText(text, longestInput);
 
 /** Formats the text as which a run is remembered. */
 const formatExchange = (input: string, answer: string): string =>

@@ -21,18 +21,13 @@ interface CancelRequest {
   readonly keep: boolean;
 }
 
-/**
- * Records a cancel for a run and its subtree: no step starts after it; `now` also stops the work under way.
- */
+/** Records a cancel for a run and its subtree: no step starts after it; `now` also stops the work under way. */
 export const cancelRun = (draft: Draft, threadId: string, cancel: CancelRequest): void => {
   cancelOwnRun(draft, threadId, cancel);
   cancelSubtree(draft, threadId, cancel.mode, "its caller was cancelled");
 };
 
-/**
- * Records why a called thread is stopped; the first reason holds. A caller that already knows needs no
- * message.
- */
+/** Records why a called thread is stopped; the first reason holds. A caller that already knows needs no message. */
 const recordStop = (draft: Draft, threadId: string, why: string, callerKnows: boolean): void => {
   const thread = threadOf(draft, threadId);
   const { child } = thread;

@@ -6,10 +6,7 @@ import { hasRun } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { assign, emit, recordEffects, threadOf } from "../transaction/draft.ts";
 
-/**
- * Migrates a session to another revision of its team's definition, in one commit, and before a run if that is
- * asked.
- */
+/** Migrates a session to another revision of its team's definition, in one commit. */
 
 export interface MigrationTarget {
   readonly revision: string;
@@ -94,10 +91,7 @@ export const migrateSession = (
   return changes;
 };
 
-/**
- * Returns the revision to which a session without a run migrates before one starts, as a caller or the team
- * asked; null if it stays.
- */
+/** Returns the revision to which a session at rest migrates before its next run; null if it stays. */
 export const dueMigration = (session: Session, follows: string | null): NextMigration | null => {
   const { revision, migration, keepRevisionForRun, nextRun } = session;
   const wanted = migration ?? (follows === null ? null : { to: follows, agents: {} });
@@ -109,10 +103,7 @@ export const dueMigration = (session: Session, follows: string | null): NextMigr
 export const mustMigrateFirst = ({ state, context }: Draft): boolean =>
   !hasRun(state) && (state.revision !== context.revision || dueMigration(state, context.follows) !== null);
 
-/**
- * Result of looking for the target of a migration: its new agents, `gone` if it is not kept or
- * cannot run here, or `unknown` if that could not be found out.
- */
+/** Target of a migration; `gone` if it is not kept or cannot run here, `unknown` if that could not be found out. */
 export type FoundTarget = MigrationTarget | "gone" | "unknown";
 
 /** Starts the next run at the session's revision; an event says why. Only what may change is tried again. */

@@ -65,19 +65,14 @@ const chatAt = (draft: Draft, thread: Thread, { shown }: PastView): readonly Mes
   );
 };
 
-/**
- * Reports a message that enters the view with its number as it was written, since a client may not have it.
- */
+/** Reports a message that enters the view with its number as it was written, since a client may not have it. */
 export const reportMessage = (draft: Draft, threadId: string, message: Message): void => {
   const { overlay, ...original } = message;
   const final = message.role === "assistant" && callsOf(message).length === 0;
   emit(draft, threadId, "message_added", { message: overlay === undefined ? message : original, final });
 };
 
-/**
- * Returns a thread to a past view. Every rewind has an event, because a place in the log that follows it must
- * show the view that it leaves.
- */
+/** Returns a thread to a past view. Every rewind has an event, so that later places in the log show its view. */
 export const rewindThread = (draft: Draft, threadId: string, past: PastView): void => {
   const thread = threadOf(draft, threadId);
   const kept = new Set(past.shown.map(({ message }) => message.pos));

@@ -2,16 +2,15 @@ import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import { cancelAsk } from "../asks/asks.ts";
-import { runBounds } from "../budgets/bounds.ts";
-import { startClock, deadlineOf } from "../budgets/clock.ts";
+import { runBounds, hasExceededCost } from "../budgets/bounds.ts";
+import { startClock, deadlineOf, findExhaustedBudget } from "../budgets/limits.ts";
 import { closeLease } from "../budgets/lease.ts";
-import { findExhaustedBudget } from "../budgets/limits.ts";
 import { resetGuards } from "../calls/after-guards.ts";
 import { inheritCommands, stopCommands } from "../calls/background-commands.ts";
 import { passForeignContent } from "../calls/grants.ts";
 import { loseModelCall } from "../calls/model-call.ts";
 import { endOpenCalls } from "../calls/open-calls.ts";
-import { answerOf, isUnanswered } from "../context/answer.ts";
+import { answerOf, isUnanswered, finalText } from "../context/answer.ts";
 import { removeMessages } from "../context/edits.ts";
 import { completionOf } from "../context/reports.ts";
 import type { Agent } from "../definition/agent.ts";
@@ -29,26 +28,24 @@ import {
   isAgentResult,
 } from "../inputs/inputs.ts";
 import { rememberInput, rememberRun } from "../memory/remember.ts";
-import { toApiLimits } from "../state/budget.ts";
+import { toApiLimits, costOf } from "../state/budget.ts";
 import { constraintsBlobId } from "../state/child.ts";
-import type { Input } from "../state/input.ts";
+import type { Input, Thread } from "../state/thread.ts";
 import { newPlan } from "../state/plan.ts";
 import type { RunRecord } from "../state/records.ts";
-import type { Run, RunEnding, RunProblem } from "../state/run.ts";
+import type { Run, RunEnding, RunProblem, RunResult } from "../state/run.ts";
 import { mergeFiles } from "../state/files.ts";
 import { freshCounters, freshRun } from "../state/run.ts";
-import type { Session } from "../state/session.ts";
-import type { Thread } from "../state/thread.ts";
-import { hasRun, hasWork } from "../state/thread.ts";
-import type { Draft, DraftRun } from "../transaction/draft.ts";
+import { hasRun, hasWork, isAgentMessage } from "../state/thread.ts";
+import type { Draft, DraftRun, DraftThread } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
-import { turnFallbackChain } from "../transaction/targets.ts";
+import { turnFallbackChain, utilizationOf } from "../transaction/next-request.ts";
 import { appendResults, closeTurn } from "../turn/turns.ts";
-import { guardContextWindow } from "../turn/window-guard.ts";
 import { dropPreparing } from "./cancel.ts";
 import { mustMigrateFirst } from "./migrate.ts";
-import { runResultOf } from "./result.ts";
-import { isAgentMessage } from "../state/input.ts";
+import { summarizeRun } from "../calls/finish.ts";
+import type { EndReason } from "../state/events.ts";
+import { toUsd } from "../state/records.ts";
 
 /** Starts and finishes runs. */
 
@@ -73,45 +70,38 @@ export const startRun = (draft: Draft, input: Input, before: readonly string[] =
 /** Tries a failed announcement once more; what a person asked meanwhile stands in the chat. */
 const retryAnnouncement = (draft: Draft, threadId: string): void => {
   const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
-  openRun(draft, threadId, { inputs, light: false, outputSchema: null, announces: true });
+  openRun(draft, threadId, { ...plainBegin, inputs, announces: true });
   for (const id of inputs) {
     const input = findInput(draft, id);
     if (input !== undefined) rememberInput(draft, input);
   }
 };
 
-type RunBegin = Pick<Run, "inputs" | "light" | "outputSchema"> & Partial<Pick<Run, "compact" | "announces">>;
+type RunBegin = Pick<Run, "inputs" | "light" | "outputSchema" | "announces">;
+
+/** Begin of a run without input, which compacts the chat, and ends. */
+const plainBegin: RunBegin = { inputs: [], light: false, outputSchema: null, announces: false };
 
 /** Returns whether a run needs a plan; a light run, a report and a compaction do not. */
-const isPlanWanted = (
-  { planBeforeExecute }: Agent,
-  { inputs, light, announces = false }: RunBegin,
-): boolean => planBeforeExecute !== false && inputs.length > 0 && !light && !announces;
+const isPlanWanted = ({ planBeforeExecute }: Agent, { inputs, light, announces }: RunBegin): boolean =>
+  planBeforeExecute !== false && inputs.length > 0 && !light && !announces;
 
 const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin): DraftRun => {
   const { now } = draft.context;
-  const { announces = false } = begin;
   return {
     ...freshRun,
+    ...begin,
     counters: { ...freshCounters },
     id: `run_${draft.state.nextRun}`,
-    inputs: begin.inputs,
     startedAt: now,
-    deadline: deadlineOf(agent, now, announces),
+    deadline: deadlineOf(agent, now, begin.announces),
     clock: startClock(agent.limits.activeMs, now),
-    announces,
-    light: begin.light,
     outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
-    compact: begin.compact ?? thread.compact,
     briefingTopics: briefingTopicsOf(draft, thread, agent, begin),
     plan: isPlanWanted(agent, begin) ? newPlan : null,
     target: targetAt(agent, turnFallbackChain(draft, thread.id).current),
   };
 };
-
-/** Starts a run without input, which compacts the chat of an idle thread, and ends. */
-const startCompactionRun = (draft: Draft, threadId: string): void =>
-  openRun(draft, threadId, { inputs: [], light: false, outputSchema: null });
 
 /**
  * Starts a run for what waits for a thread at rest: an input, a compaction, or an announcement that is due.
@@ -122,7 +112,7 @@ export const startNextRun = (draft: Draft, threadId: string): boolean => {
   if (!hasWork(thread, draft.context.now) || mustMigrateFirst(draft)) return false;
   const [first] = thread.inbox;
   if (first !== undefined) startRun(draft, first);
-  else if (thread.compact !== null) startCompactionRun(draft, threadId);
+  else if (thread.compact !== null) openRun(draft, threadId, plainBegin);
   else retryAnnouncement(draft, threadId);
   return true;
 };
@@ -135,7 +125,6 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   if (thread.child !== null)
     draft.blobs.push({ id: constraintsBlobId(run.id), text: JSON.stringify(thread.child.callerConstraints) });
   thread.run = run;
-  thread.compact = null;
   if (run.announces) thread.announce = announcementOf(thread, run);
   resetEffects(draft, thread.id);
   resetGuards(draft, thread.id, "run");
@@ -225,7 +214,7 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
   if (!isAnnounced) settleAnnouncement(draft, threadId, run, end);
   draft.state.updatedAt = draft.context.now;
   returnLeftInputs(draft, threadId, run);
-  keepCompaction(draft, threadId, run);
+  dropCompaction(thread, run);
   startNextRun(draft, threadId);
   if (!hasRun(draft.state)) closeLease(draft);
 };
@@ -243,11 +232,9 @@ const returnLeftInputs = (draft: Draft, threadId: string, { cancel }: Run): void
       else returnInput(draft, input, "no_budget");
 };
 
-/** Leaves a compaction that was requested in a run's last turn to the next run, or to one of its own. */
-const keepCompaction = (draft: Draft, threadId: string, { compact, cancel }: Run): void => {
-  const { child, chat } = threadOf(draft, threadId);
-  if (compact === null || cancel !== null || child !== null || chat.length === 0) return;
-  threadOf(draft, threadId).compact = compact;
+/** Drops a requested compaction that no later run of the thread is to do. */
+const dropCompaction = (thread: DraftThread, { cancel }: Run): void => {
+  if (cancel !== null || thread.child !== null || thread.chat.length === 0) thread.compact = null;
 };
 
 const lastAnswerId = (thread: Thread, run: Run): string | null => {
@@ -295,20 +282,7 @@ export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
   result: null,
 });
 
-/** Returns whether something waits that begins a run as soon as one may start. */
-const hasQueuedWork = ({ threads }: Session): boolean =>
-  Object.values(threads).some(({ inbox, compact }) => inbox.length > 0 || compact != null);
-
-/** Derives the status, which is never stored: a waiting session is not idle. */
-export const sessionStatusOf = (session: Session): "idle" | "running" | "waiting" => {
-  const runs = Object.values(session.threads).flatMap(({ run }) => (run === null ? [] : [run]));
-  if (runs.length === 0) return hasQueuedWork(session) ? "running" : "idle";
-  return runs.every((run) => run.waitingShown) ? "waiting" : "running";
-};
-
-/**
- * Ends the runs of a session whose drives all died before they stored anything, instead of trying for ever.
- */
+/** Ends the runs of a session whose drives all died before they stored anything, instead of trying for ever. */
 export const poisonRuns = (draft: Draft, drives: number): void => {
   const error = `${drives} drives died before anything was stored`;
   for (const { id, run } of Object.values(draft.state.threads))
@@ -319,4 +293,58 @@ export const poisonRuns = (draft: Draft, drives: number): void => {
 const recordRunTask = (draft: Draft, threadId: string): void => {
   const task = threadOf(draft, threadId).chat.at(-1)?.id;
   if (task !== undefined) runOf(draft, threadId).task = task;
+};
+
+/** Returns `run_end.result`, which has every field on every path, errors included. */
+const runResultOf = (
+  draft: Draft,
+  thread: Thread,
+  run: Run,
+  end: { readonly reason: EndReason; readonly error: string | null },
+): RunResult => ({
+  session_id: draft.state.id,
+  run_id: run.id,
+  provider: run.target.provider,
+  model: run.target.model,
+  reason: end.reason,
+  duration_ms: Math.max(0, draft.context.now - run.startedAt),
+  turns: run.turn,
+  max_turns_used: end.reason === "max_iterations" || run.stop?.exhausted === true,
+  loop_detected: end.reason === "tool_loop",
+  no_progress_detected: end.reason === "no_progress",
+  cost_exceeded: hasExceededCost(draft, thread.id),
+  truncated: run.counters.truncated,
+  breach_verify: (run.verification?.of === "breach" ? run.verification.outcome : null) ?? "not_run",
+  tool_calls: run.spent.toolCalls,
+  tool_counts: run.counters.toolCounts,
+  files_modified: run.counters.files.modified,
+  files_created: run.counters.files.created,
+  files_deleted: run.counters.files.deleted,
+  usage: run.spent.usage,
+  cost_usd: toUsd(costOf(run.spent)),
+  estimated: run.spent.estimated > 0,
+  context_utilization: utilizationOf(thread, run.target.window),
+  tool_cache_hits: run.counters.cacheHits,
+  tool_cache_misses: run.counters.cacheMisses,
+  tool_timings: run.counters.timings,
+  compactions_applied: run.counters.compactions,
+  longest_turn_ms: run.counters.longestTurnMs,
+  episode_summary: summarizeRun(draft, run),
+  error: end.error,
+  text: finalText(thread, run),
+});
+
+/** Checks the model's window: one below `minimum` ends the run, one below `warning` is reported once in a session. */
+const guardContextWindow = (draft: Draft, threadId: string): void => {
+  const [target] = agentOf(draft, threadId).targets;
+  if (target === undefined || target.fit === "fits") return;
+  const { provider, model, window } = target;
+  if (target.fit === "too_small") {
+    const error = `the context window of ${provider}/${model} has ${window} tokens, fewer than guards.context_window.minimum; use a larger model`;
+    runOf(draft, threadId).stop = { reason: "context_window_too_small", error };
+    return;
+  }
+  if (draft.state.said.includes("small_window")) return;
+  emit(draft, threadId, "context_window_warning", { kind: "small_window", window });
+  draft.state.said = [...draft.state.said, "small_window"];
 };

@@ -12,8 +12,9 @@ import type { Wait } from "../state/wait.ts";
 import { childrenOf, openAskOf } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
+import type { AgentResolver } from "../definition/agent.ts";
 
-/** Reports what a waiting run waits for. */
+/** Says what a waiting run waits for, a slot to work in included. */
 
 /** Milliseconds for which a run waits for its missing agent. */
 export const missingAgentLimitMs = 86_400_000;
@@ -37,10 +38,7 @@ const planWaitReasons = (session: Session, run: Run): readonly WaitReason[] => {
   return ask === null ? [] : [askWaitReason(session, ask)];
 };
 
-/**
- * Returns the raises that a run waits for: an answer to its own ask for a limit, or to that of a run above
- * it.
- */
+/** Returns the raises that a run waits for: an answer to its own ask for a limit, or to that of a run above it. */
 const raiseWaitReasons = (session: Session, threadId: string, run: Run): readonly WaitReason[] => {
   const { ask } = run.budget;
   if (ask !== null) return [askWaitReason(session, ask)];
@@ -58,10 +56,7 @@ const findWaitReasons = (session: Session, threadId: string, run: Run): readonly
   return isStep ? raises : [...raises, ...planWaitReasons(session, run), ...waits];
 };
 
-/**
- * Returns what the session shows that a thread waits for; a limit to be raised is shown with the run that
- * asks.
- */
+/** Returns what the session shows that a thread waits for; a limit to be raised is shown with the run that asks. */
 export const shownWaitReasons = (session: Session, { id, run }: Thread): readonly WaitReason[] => {
   if (run === null || !run.waitingShown) return [];
   if (run.budget.ask !== null) return raiseWaitReasons(session, id, run);
@@ -141,4 +136,72 @@ export const markRunResumed = (draft: Draft, threadId: string, by: string): void
   if (run?.waitingShown !== true) return;
   emit(draft, threadId, "run_resumed", { by: moverOf(draft, threadId, run, by) });
   runOf(draft, threadId).waitingShown = false;
+};
+
+/** Each thread that works holds a slot of the session; the rest wait, first come first. */
+
+/** Returns whether a run waits: only the clock or others can move it. */
+const isWaiting = (run: Run): boolean => {
+  if (run.missingSince !== null || run.budget.ask !== null) return true;
+  return waitsOf(run).length > 0 && callsOfRun(run).every(({ status }) => status !== "running");
+};
+
+const holdsSlot = ({ run }: Thread): boolean => run !== null && run.phase.at !== "ready" && !isWaiting(run);
+
+interface SlotUsage {
+  readonly free: number;
+  readonly working: ReadonlyMap<string, number>;
+}
+
+const slotUsageOf = ({ threads }: Session, most: number): SlotUsage => {
+  const working = new Map<string, number>();
+  let held = 0;
+  for (const thread of Object.values(threads)) {
+    if (!holdsSlot(thread)) continue;
+    held += 1;
+    working.set(thread.agent, (working.get(thread.agent) ?? 0) + 1);
+  }
+  return { free: most - held, working };
+};
+
+const hasAgentSlot = (thread: Thread, { working }: SlotUsage, agents: AgentResolver): boolean => {
+  const { maxConcurrency } = agents(thread);
+  return maxConcurrency === 0 || (working.get(thread.agent) ?? 0) < maxConcurrency;
+};
+
+/** Whether a thread may work: a slot is left after those that wait longer, and its agent's concurrency allows it. */
+export interface Slots {
+  readonly areFull: () => boolean;
+  readonly has: (threadId: string) => boolean;
+}
+
+export const createSlots = (draft: Draft): Slots => {
+  const { agents, maxRunningThreads } = draft.context;
+  const room = (): SlotUsage => slotUsageOf(draft.state, maxRunningThreads);
+  return {
+    areFull: () => room().free <= 0,
+    has: (threadId) => {
+      const now = room();
+      const thread = draft.state.threads[threadId];
+      if (now.free <= 0 || thread === undefined || !hasAgentSlot(thread, now, agents)) return false;
+      const at = draft.state.queue.indexOf(threadId);
+      const before = at < 0 ? draft.state.queue : draft.state.queue.slice(0, at);
+      const ready = before.filter((id) => {
+        const other = draft.state.threads[id];
+        return other !== undefined && hasAgentSlot(other, now, agents);
+      });
+      return ready.length < now.free;
+    },
+  };
+};
+
+/** Queues a thread for a slot, behind those that came before it. */
+export const queueForSlot = (draft: Draft, threadId: string): void => {
+  const { queue } = draft.state;
+  if (!queue.includes(threadId)) draft.state.queue = [...queue, threadId];
+};
+
+export const leaveSlotQueue = (draft: Draft, threadId: string): void => {
+  const { queue } = draft.state;
+  if (queue.includes(threadId)) draft.state.queue = queue.filter((id) => id !== threadId);
 };

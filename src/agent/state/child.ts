@@ -135,8 +135,5 @@ export interface CallerConstraints {
   readonly adHoc: { readonly system: string; readonly maxTurns: number } | null;
 }
 
-/**
- * Returns the id under which the caller constraints of a called run are stored, since each task brings its
- * own.
- */
+/** Returns the id under which the caller constraints of a called run are stored, since each task brings its own. */
 export const constraintsBlobId = (run: string): string => `constraints:${run}`;

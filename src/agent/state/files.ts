@@ -22,10 +22,7 @@ const moveFile = (files: ChangedFiles, path: string, to: FileChangeKind | null):
   };
 };
 
-/**
- * Applies a write: a file that the run deleted was there at its start, so it counts as changed if written
- * again.
- */
+/** Applies a write: a file that the run deleted was there at its start, so it counts as changed if written again. */
 const applyWrite = (files: ChangedFiles, path: string, isNew: boolean): ChangedFiles => {
   const before = changeKindOf(files, path);
   if (before === "deleted") return moveFile(files, path, "modified");
@@ -57,10 +54,7 @@ export const changesOf = ({ created, modified, deleted }: ChangedFiles): readonl
   ...deleted.map((path) => ({ op: "delete", path }) as const),
 ];
 
-/**
- * Adds the files of a run to those of its thread, since summaries cover several runs; unchanged if it touched
- * none.
- */
+/** Adds the files of a run to those of its thread, since summaries cover several runs; unchanged if it touched none. */
 export const mergeFiles = (before: ChangedFiles, run: ChangedFiles): ChangedFiles => {
   const changes = changesOf(run);
   if (changes.length === 0) return before;

@@ -1,14 +1,11 @@
 import type { FallbackChain } from "../../model/retry.ts";
 import type { Call } from "./call.ts";
-import type { ModelCall, Ticket } from "./model-call.ts";
 import type { Run } from "./run.ts";
-import type { VerificationWork } from "./verification.ts";
 import type { AskWait, RetryWait } from "./wait.ts";
+import type { Purpose } from "../../model/completer.ts";
+import type { BudgetReservation } from "./budget.ts";
 
-/**
- * Reply to an effect. If not `ok`, three tries failed. Where a budget is too small, the run asks for more or
- * ends without a reply.
- */
+/** Reply to an effect; if not `ok`, three tries failed. A budget that is too small gives none. */
 export type EffectReply =
   | { readonly ok: true; readonly text: string; readonly attempts: number }
   | { readonly ok: false; readonly error: string; readonly attempts: number };
@@ -71,3 +68,90 @@ export type Phase =
   | { readonly at: "acting"; readonly calls: readonly Call[] }
   /** An effect, a compaction, the briefing or a check needs a model, a person or another system. */
   | PreparingPhase;
+
+/** Position of a model call at its provider's gate. */
+export interface Ticket {
+  readonly provider: string;
+  readonly id: string;
+  /** Whether the gate has granted the ticket and need not be asked again. */
+  readonly booked: boolean;
+}
+
+/** Returns the id of a call for its provider's gate. */
+export const ticketId = (session: string, thread: string, call: string): string =>
+  `${session}:${thread}:${call}`;
+
+/** Model call, stored from the intent to make it until its outcome, whatever makes it. */
+export interface ModelCall {
+  readonly purpose: Purpose;
+  readonly target: { readonly provider: string; readonly model: string };
+  /** Number of the attempt, from 1. */
+  readonly attempt: number;
+  /** Estimated tokens of the request. */
+  readonly input: number;
+  /** What is reserved in every account that pays for the call. */
+  readonly reservation: BudgetReservation;
+  readonly ticket: Ticket;
+  readonly startedAt: number;
+}
+
+/** Returns the model call that a run is making; null if it makes none. */
+export const modelCallOf = (run: Run | null): ModelCall | null =>
+  run?.phase.at === "thinking" || run?.phase.at === "preparing" ? run.phase.call : null;
+
+/** Returns the ticket that the run's model attempt or prepared work waits for; null if it waits for none. */
+export const awaitedTicketOf = (run: Run | null): Ticket | null =>
+  run?.phase.at === "waiting" || run?.phase.at === "preparing" ? run.phase.ticket : null;
+
+/** Names an attempt within its session; a repair turn is not counted, so its number is separate. */
+export const attemptId = ({ id, turn, repair, counters }: Run, attempt: number): string =>
+  `${id}.${turn}${repair ? `r${counters.repairs}` : ""}.${attempt}`;
+
+/** Check of the workspace by the operator's command: after edits, and before a run ends that used up its turns. */
+
+/** What follows a check of edits: another turn, or the end that the check holds up. */
+export type AfterVerification = "turn" | "end_turn" | "terminal_tool";
+
+export type Verification =
+  | {
+      readonly of: "edits";
+      /** Number of repair turns that followed the edits. */
+      readonly repairs: number;
+      /** Null while the model repairs. */
+      readonly next: AfterVerification | null;
+    }
+  /** The run used up its turns; `outcome` is null until the check has ended. */
+  | { readonly of: "breach"; readonly outcome: "passed" | "failed" | null }
+  /** The command could not be run, so edits of this run are not checked any more. */
+  | { readonly of: "nothing" };
+
+/** Command that is known and about to start, or runs already. */
+export interface CheckCommand {
+  readonly text: string;
+  /** Id under which the sandbox starts the command at most once. */
+  readonly exec: string;
+  /** Sandbox instance whose memory knows the command if it has arrived. */
+  readonly instance: string;
+}
+
+/** Work of a check: the first command checks edits or a breach; the broad one follows a first that passed. */
+export interface VerificationWork {
+  readonly kind: "verification";
+  readonly what: "edits" | "broad" | "breach";
+  /** Null until the command is about to start. */
+  readonly command: CheckCommand | null;
+}
+
+type Checked = { readonly verification: Verification | null };
+
+/** Returns whether the run, which used up its turns, has yet to be checked before it ends. */
+export const isBreachOpen = ({ verification }: Checked): boolean =>
+  verification?.of === "breach" && verification.outcome === null;
+
+/** Returns whether a check has to begin or to end before anything else follows. */
+export const isVerificationOpen = (run: Checked): boolean =>
+  isBreachOpen(run) || (run.verification?.of === "edits" && run.verification.next !== null);
+
+/** Returns whether the model is repairing what a check found. */
+export const isRepairing = ({ verification }: Checked): boolean =>
+  verification?.of === "edits" && verification.next === null;

@@ -1,10 +1,7 @@
 import type { Message } from "../../chat/message.ts";
 import type { Run } from "./run.ts";
 
-/**
- * Plan of a run, which it may ask its model for before its first turn, and which a person may have to
- * approve.
- */
+/** Plan of a run, which it may ask its model for before its first turn, and which a person may have to approve. */
 export interface RunPlan {
   readonly stage:
     /** The model is asked for a plan next. */

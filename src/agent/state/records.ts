@@ -4,6 +4,7 @@ import type { ModelErrorCode } from "../../model/error.ts";
 import type { EndReason, RunState } from "./events.ts";
 import type { Retry } from "./wait.ts";
 import type { RunResult } from "./run.ts";
+import type { OnDependencyFailure } from "./board.ts";
 
 /** The rows that a commit adds beside the live state. */
 
@@ -57,9 +58,7 @@ export interface EditRow {
   /** The `seq` of the newest event at that time. */
   readonly after: number;
   readonly edit: number;
-  /**
-   * States of a thread's effects that last beyond a run, from this edit on; absent if it did not change them.
-   */
+  /** States of a thread's effects that last beyond a run, from this edit on; absent if it did not change them. */
   readonly effects?: { readonly thread: string; readonly states: Readonly<Record<string, Json>> };
 }
 
@@ -90,16 +89,20 @@ export interface PastMessage {
   readonly changed: boolean;
 }
 
+/** Message that had left the view by an edit. */
+export interface RemovedMessage {
+  readonly message: Message;
+  readonly edit: number;
+  /** Cause of the removal; null if none was recorded. */
+  readonly cause: Cause | null;
+}
+
 /** Chat of a thread at a turn boundary. */
 export interface PastView extends TurnBoundary {
   /** Messages in the order of the view. */
   readonly shown: readonly PastMessage[];
-  /** Messages that had left the view by an edit, each with its cause. */
-  readonly gone: readonly {
-    readonly message: Message;
-    readonly edit: number;
-    readonly cause: Cause | null;
-  }[];
+  /** Messages that had left the view. */
+  readonly gone: readonly RemovedMessage[];
 }
 
 /** The metrics of a completed model call. */
@@ -175,3 +178,43 @@ export interface Outbox extends Retry {
 
 /** Converts a cost in 10⁻⁹ USD to USD; null if a price was unknown. */
 export const toUsd = (cost: number | null): number | null => (cost === null ? null : cost / 1e9);
+
+/**
+ * Entries are values and notes of the session, outputs of a task graph, lessons of failed runs, inputs that are
+ * remembered once their run has ended, rows on their way to the tenant's object, and files kept with the session.
+ */
+export type EntryStore = "state" | "notes" | "graph" | "reflections" | "inputs" | "outbox" | "files";
+
+/** All of an entry but its value. */
+export interface EntryHead {
+  readonly key: string;
+  /** The `seq` of the event that reports the entry, so it is never reused. */
+  readonly revision: number;
+  /** Size in bytes. */
+  readonly size: number;
+  /** Beginning of the value, as a list shows it. */
+  readonly head: string;
+}
+
+/** Reads the stored entries. */
+export interface EntryReader {
+  readonly entry: (
+    store: EntryStore,
+    key: string,
+  ) => { readonly revision: number; readonly value: Json } | null;
+  /** Returns the heads sorted by key. */
+  readonly heads: (store: EntryStore) => readonly EntryHead[];
+}
+
+/** Entry as a commit writes it; null removes it. */
+export interface EntryChange extends EntryHead {
+  readonly store: EntryStore;
+  readonly json: string | null;
+}
+
+/** Rules for the stores, from the definition. */
+export interface StoreRules {
+  readonly onDependencyFailure: OnDependencyFailure;
+  /** Whether notes live outside the session, which then only reports its writes to them. */
+  readonly sharedNotes: boolean;
+}

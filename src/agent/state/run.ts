@@ -1,19 +1,16 @@
 import type { Json, Message } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
-import type { BudgetScope, LimitKind, RunBudget } from "./budget.ts";
-import { noRunBudget } from "./budget.ts";
+import type { BudgetScope, LimitKind, RunBudget, Spending } from "./budget.ts";
+import { noRunBudget, noSpending } from "./budget.ts";
 import type { Call } from "./call.ts";
 import type { EndReason, RunState } from "./events.ts";
 import { type ChangedFiles, noFiles } from "./files.ts";
-import type { Phase } from "./phase.ts";
+import type { Phase, Verification } from "./phase.ts";
 import type { RunPlan } from "./plan.ts";
 import { isPlanning } from "./plan.ts";
 import type { ReplyMetrics } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
-import type { Spending } from "./usage.ts";
-import { noSpending } from "./usage.ts";
-import type { Verification } from "./verification.ts";
 import type { Wait } from "./wait.ts";
 
 /** The whole stored state of a session is plain readonly JSON that only transitions change. */
@@ -33,10 +30,7 @@ const epochsOf = (run: Run): readonly number[] => {
   return works ? [run.phase.epoch, ...calls] : calls;
 };
 
-/**
- * Returns the number of a new isolate, above every one that left work in the state, even if the clock stood
- * still.
- */
+/** Returns the number of a new isolate, above every one that left work in the state, even if the clock stood still. */
 export const nextEpoch = (session: Session | null, now: number): number =>
   Object.values(session?.threads ?? {})
     .flatMap(({ run }) => (run === null ? [] : epochsOf(run)))
@@ -98,18 +92,13 @@ export const waitsOf = ({ phase }: Run): readonly Wait[] => {
   return phase.calls.flatMap(({ status, wait }) => (status === "parked" && wait !== null ? [wait] : []));
 };
 
-/**
- * Clock of a run: `at` is when the time is over, null while the clock is stopped; `left` is then what
- * remains, in milliseconds.
- */
+/** Clock of a run: `at` is when its time is over; null while the clock is stopped with `left` milliseconds. */
 export interface RunClock {
   readonly at: number | null;
   readonly left: number;
 }
 
-/**
- * Returns when the clock ends a run: at its deadline, or when its active time is used up; null means never.
- */
+/** Returns when the clock ends a run: at its deadline, or when its active time is used up; null means never. */
 export const runDeadlineOf = ({ deadline, clock }: Run): number | null => {
   const at = clock?.at ?? null;
   if (deadline === null || at === null) return deadline ?? at;
@@ -130,10 +119,7 @@ export const findTaskMessage = ({ chat, firstInput }: Thread, run: Run): Message
     : chat.find((message) => isTaskMessage(run, message))) ??
   (firstInput !== null && isTaskMessage(run, firstInput) ? firstInput : null);
 
-/**
- * Failure as `run_end` reports it: a problem like those of refused requests, with the end's reason as its
- * code.
- */
+/** Failure as `run_end` reports it: a problem like those of refused requests, with the end's reason as its code. */
 export interface RunProblem {
   readonly type: string;
   readonly title: string;
@@ -212,15 +198,9 @@ export const freshCounters: RunCounters = {
 
 /** What the calls of a turn, or of the repair turn that follows it, have done so far. */
 export interface TurnWork {
-  /**
-   * Whether a call was executed: the cache did not answer it, it was not denied, and its tool can make
-   * progress.
-   */
+  /** Whether a call was executed: the cache did not answer it, it was not denied, and its tool can make progress. */
   readonly ran: boolean;
-  /**
-   * Whether a call of this thread changed a file by a tool outside `exec`; kept until a check of it has
-   * ended.
-   */
+  /** Whether a call of this thread changed a file by a tool outside `exec`; kept until a check of it has ended. */
   readonly edited: boolean;
   /** Whether the workspace changed, by a call or a child, or may have, because a command ran. */
   readonly changed: boolean;
@@ -229,23 +209,14 @@ export interface TurnWork {
 /** Work of a turn that has just begun. */
 export const noTurnWork: TurnWork = { ran: false, edited: false, changed: false };
 
-/**
- * Returns whether the turn brought the run further: any executed call does until the run has edited, then
- * only a change.
- */
+/** Returns whether the turn brought the run further: until its first edit by any executed call, then by changes. */
 export const hasProgress = ({ counters, turnWork }: Pick<Run, "counters" | "turnWork">): boolean =>
   turnWork.changed || (turnWork.ran && !counters.hasEdited);
 
-/**
- * Topics of the briefing before the first turn: project context, lessons of failed runs, memories, files that
- * fit, and tools of servers.
- */
+/** Topics of the briefing: project context, lessons of failed runs, memories, files that fit, tools of servers. */
 export type BriefingTopic = "context" | "reflections" | "memory" | "localize" | "servers";
 
-/**
- * Notice that is given once, to watchers or to the model: the lists `said` of a run and of a session name
- * those given.
- */
+/** Notice that is given once, to watchers or the model; the lists `said` of runs and sessions name those given. */
 export type Notice =
   /** The run's turns run out, or it reached the checkpoint at this place of the agent's list. */
   | "turns_run_out"
@@ -283,7 +254,6 @@ export const freshRun = {
   counters: freshCounters,
   outputSchema: null,
   hidden: {},
-  started: false,
   notes: [],
   overflows: 0,
   compacted: false,
@@ -292,7 +262,6 @@ export const freshRun = {
   verification: null,
   briefingTopics: [],
   plan: null,
-  compact: null,
   reply: null,
 } satisfies Partial<Run>;
 
@@ -346,8 +315,6 @@ export interface Run {
   readonly outputSchema: Json | null;
   /** Tools that effects took out of this turn: the kind of the effect by the name of the tool. */
   readonly hidden: Readonly<Record<string, string>>;
-  /** Whether the start hooks of its middleware were called. */
-  readonly started: boolean;
   /** Notes of effects that wait for the results of the open calls. */
   readonly notes: readonly { readonly kind: string; readonly text: string; readonly reason?: string }[];
   /** Number of times that the provider refused this turn's request as too long. */
@@ -363,8 +330,6 @@ export interface Run {
   readonly briefingTopics: readonly BriefingTopic[];
   /** Null if the run makes no plan. */
   readonly plan: RunPlan | null;
-  /** Compaction that the API asked for, which runs before the next turn. */
-  readonly compact: { readonly instructions: string | null } | null;
   /** Last completed model call, from which the metrics of the open turn come. */
   readonly reply: ReplyMetrics | null;
   /** The model target of the newest attempt. */

@@ -4,14 +4,13 @@ import type { BrowserPage } from "../../tools/egress/browser-page.ts";
 import type { Safety } from "../../tools/define-tool.ts";
 import type { Ask } from "./ask.ts";
 import type { Tasks } from "./board.ts";
-import type { Funds, SessionBudget } from "./budget.ts";
+import type { Funds, SessionBudget, Spending } from "./budget.ts";
 import type { InitialFile, LostFile, PendingFileChange } from "./files.ts";
 import type { Notice } from "./run.ts";
 import type { BackgroundCommands, Outbox } from "./records.ts";
 import { noBackgroundCommands } from "./records.ts";
 import type { Thread } from "./thread.ts";
-import type { Spending } from "./usage.ts";
-import { noSpending } from "./usage.ts";
+import { noSpending } from "./budget.ts";
 
 /** Tool whose calls the session's client answers. */
 export interface ClientTool {
@@ -68,9 +67,7 @@ export interface ServerLink {
   readonly failures: number;
   /** When the server may be asked again. */
   readonly retryAt: number;
-  /**
-   * Whether a person was asked to sign in and did not: no one is asked again before the server can be used.
-   */
+  /** Whether a person was asked to sign in and did not: no one is asked again before the server can be used. */
   readonly declined?: true;
 }
 
@@ -126,9 +123,7 @@ export interface Session extends TenantAddress {
   readonly revision: string;
   /** Revision to which the session migrates before its next run, with other names for agents; null: it stays. */
   readonly migration: NextMigration | null;
-  /**
-   * Number of the run that starts at the session's revision, although the session was to migrate before it.
-   */
+  /** Number of the run that starts at the session's revision, although the session was to migrate before it. */
   readonly keepRevisionForRun: number | null;
   readonly interactive: boolean;
   readonly tools: readonly string[] | null;

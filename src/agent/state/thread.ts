@@ -1,16 +1,35 @@
-import type { Json, Message } from "../../chat/message.ts";
+import type { Json, Message, ContentPart } from "../../chat/message.ts";
 import type { Usage } from "../../model/completer.ts";
 import type { Child } from "./child.ts";
-import type { Input } from "./input.ts";
-import { isAgentMessage } from "./input.ts";
 import type { CallRecord } from "./records.ts";
 import type { RunCounters, Run, RunEnding } from "./run.ts";
 import { noFiles } from "./files.ts";
 import type { Session } from "./session.ts";
 import type { RetryWait } from "./wait.ts";
 import { isDue } from "./wait.ts";
+import type { OnBusy } from "./events.ts";
 
-/** This file makes and reads the threads of a session and their hierarchy. */
+/** Message to a session, as it is stored; `at` is in milliseconds since the epoch. */
+export interface Input {
+  readonly id: string;
+  readonly thread: string;
+  readonly content: readonly ContentPart[];
+  readonly on_busy: OnBusy;
+  readonly sender: string | null;
+  readonly origin: "human" | "agent";
+  readonly status: "accepted" | "applied" | "withdrawn" | "returned";
+  readonly at: number;
+  readonly output_schema?: Json;
+  readonly light?: boolean;
+  readonly prior_episode_summaries?: readonly string[];
+  /** The question of a called agent that it carries. */
+  readonly question?: string;
+  /** Version that each edit changes: the `If-Match` of PATCH. */
+  readonly version: number;
+}
+
+/** Returns whether other agents report to the person: that is passed on once in any case. */
+export const isAgentMessage = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";
 
 /** The fields of a thread in which nothing was said, or whose chat was cleared. */
 export const emptyChat = {
@@ -61,6 +80,21 @@ export const openChildren = ({ threads }: Session, threadId: string): readonly T
 /** Returns whether any thread of a session has a run. */
 export const hasRun = ({ threads }: Pick<Session, "threads">): boolean =>
   Object.values(threads).some(({ run }) => run !== null);
+
+/** Lists the inputs that wait in a session. */
+export const waitingInputsOf = ({ threads }: Pick<Session, "threads">): readonly Input[] =>
+  Object.values(threads).flatMap(({ inbox }) => inbox);
+
+/** Returns whether something waits that begins a run as soon as one may start. */
+const hasQueuedWork = ({ threads }: Session): boolean =>
+  Object.values(threads).some(({ inbox, compact }) => inbox.length > 0 || compact != null);
+
+/** Derives the status, which is never stored: a waiting session is not idle. */
+export const sessionStatusOf = (session: Session): "idle" | "running" | "waiting" => {
+  const runs = Object.values(session.threads).flatMap(({ run }) => (run === null ? [] : [run]));
+  if (runs.length === 0) return hasQueuedWork(session) ? "running" : "idle";
+  return runs.every((run) => run.waitingShown) ? "waiting" : "running";
+};
 
 /** Returns whether something waits for a thread at rest that begins a run. */
 export const hasWork = ({ run, inbox, compact, announce }: Thread, now: number): boolean =>
@@ -130,6 +164,6 @@ export interface Thread {
   readonly lastRun: string | null;
   /** How the last run ended; null before the first end. */
   readonly lastEnd: Pick<RunEnding, "state" | "reason"> | null;
-  /** Requested compaction that no run has done; the next one does it. */
-  readonly compact: Run["compact"];
+  /** Compaction that the API asked for: the run does it before its next turn, otherwise the next run does. */
+  readonly compact: { readonly instructions: string | null } | null;
 }

@@ -1,18 +1,12 @@
 import type { ChildWait } from "./child.ts";
 
-/**
- * Wait until a time at which an attempt is made again, or a budget that calls under way have reserved is
- * checked again.
- */
+/** Wait until an attempt is made again, or a budget that calls under way have reserved is checked again. */
 export interface RetryWait {
   readonly on: "retry" | "budget";
   readonly until: number;
 }
 
-/**
- * Wait for the answer of a person, which is stored under `key`. `until` is null while the ask, which has a
- * deadline of its own, is open.
- */
+/** Wait for a person's answer, which is stored under `key`; `until` is null while the ask is open. */
 export interface AskWait {
   readonly on: "ask";
   readonly ask: string;
@@ -20,10 +14,7 @@ export interface AskWait {
   readonly until: number | null;
 }
 
-/**
- * What a call, an attempt, an effect or an announcement waits for: `until` is when the clock ends the wait,
- * or null if only others do.
- */
+/** What a call, an attempt, an effect or an announcement waits for; `until` is null if only others end the wait. */
 export type Wait =
   | RetryWait
   | AskWait
@@ -34,9 +25,7 @@ export type Wait =
 
 export const isDue = (wait: Wait | null, now: number): boolean => wait?.until != null && wait.until <= now;
 
-/**
- * Returns the wait for an ask that is still open; null if it is answered, or the wait is for something else.
- */
+/** Returns the wait for an ask that is still open; null if it is answered, or the wait is for something else. */
 export const openAskOf = (wait: Wait | null): AskWait | null =>
   wait?.on === "ask" && wait.until === null ? wait : null;
 

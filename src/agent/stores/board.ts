@@ -119,9 +119,7 @@ const reassignTask = (tasks: Tasks, task: StoredTask, assignee: string, facts: B
   );
 };
 
-/**
- * Moves a task to another status if the table has that step. A task that no agent works on has no assignee.
- */
+/** Moves a task to another status if the table has that step. A task that no agent works on has no assignee. */
 const moveTask = (task: StoredTask, status: TaskStatus): StoredTask | BoardOutcome => {
   const allowed = successors[task.status];
   if (allowed.includes(status))

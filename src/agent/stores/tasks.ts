@@ -10,7 +10,7 @@ import { pauseCall } from "../calls/open-calls.ts";
 import { rememberText } from "../memory/remember.ts";
 import type { BoardFacts, TaskChange, Tasks } from "../state/board.ts";
 import { findTask, taskView } from "../state/board.ts";
-import type { EntryHead, EntryStore } from "../state/entries.ts";
+import type { EntryHead, EntryStore } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, callOf, draftCallsOf, emit, headAfter } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
@@ -181,10 +181,7 @@ const applyStoreChange = (draft: Draft, author: Author, given: StoreChange): Sto
   }
 };
 
-/**
- * Marks the draft; the returned function undoes what changes of stores did: the session's own fields and
- * rows.
- */
+/** Marks the draft; the returned function undoes what changes of stores did: the session's own fields and rows. */
 const createSavepoint = (draft: Draft): (() => void) => {
   const state: object = { ...draft.state };
   const kinds = Object.values(draft)
@@ -273,10 +270,7 @@ export const assignTask = (draft: Draft, by: string, id: string, assignee: strin
   wakeWatchers(draft, tasks);
 };
 
-/**
- * Settles a thread's task with the thread. Returns why the board refuses that; null if it is done or was
- * already.
- */
+/** Settles a thread's task with the thread. Returns why the board refuses that; null if it is done or was already. */
 export const settleTask = (draft: Draft, thread: string, id: string, status: TaskStatus): string | null => {
   const task = findTask(draft.state.tasks, id);
   if (task?.status === status) return null;

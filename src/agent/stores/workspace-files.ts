@@ -1,7 +1,7 @@
 import type { FileChange, ChangeOutcome } from "../../sandbox/contract.ts";
 import type { LostFile, PendingFileChange } from "../state/files.ts";
 import { mostSandboxTries, postpone } from "../state/wait.ts";
-import { keepAnswer } from "../transaction/answers.ts";
+import { keepAnswer } from "../transaction/entries.ts";
 import type { Draft, StoredAnswer } from "../transaction/draft.ts";
 import { emit, headAfter } from "../transaction/draft.ts";
 
@@ -15,10 +15,7 @@ const reportPersonsChanges = (draft: Draft, changes: readonly FileChange[]): voi
   for (const change of changes) emit(draft, "main", "file_change", { ...change, tool: null, message: null });
 };
 
-/**
- * Records that the files of the creation are in the workspace, apart from those that it refused; removes
- * their stored copies.
- */
+/** Records that the files of the creation are in the workspace, but those that it refused; removes their copies. */
 export const settleInitialFiles = (
   draft: Draft,
   changes: readonly FileChange[],
@@ -65,7 +62,6 @@ export const beginFileChange = (
   return begun;
 };
 
-/** Answer to the caller of a change. */
 interface FileChangeAnswer {
   readonly status: 200 | 201;
   readonly json: string;
@@ -93,10 +89,7 @@ const answerRow = (
         },
       ];
 
-/**
- * Reports a change that was made once and returns the answer to its caller; one that was made in part can be
- * sent again under its key.
- */
+/** Reports a change once and returns the answer; one made in part can be sent again under its key. */
 export const settleFileChange = (
   draft: Draft,
   { id, path, fingerprint }: Pick<PendingFileChange, "id" | "path" | "fingerprint">,

@@ -7,17 +7,21 @@ import type { Ask } from "../state/ask.ts";
 import type { TeamBudgets } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildRecord } from "../state/child.ts";
-import type { ItemKind } from "../state/delta.ts";
-import type { EntryChange, EntryReader, StoreRules } from "../state/entries.ts";
-import type { DataOf, EndReason, Episode, EventType, SessionEvent } from "../state/events.ts";
+import type { ItemKind, DataOf, EndReason, Episode, EventType, SessionEvent } from "../state/events.ts";
+import type {
+  EntryChange,
+  EntryReader,
+  StoreRules,
+  EditRow,
+  LedgerRow,
+  RunRecord,
+} from "../state/records.ts";
 import { reportWithoutOutput } from "../state/events.ts";
-import type { Input } from "../state/input.ts";
-import type { EditRow, LedgerRow, RunRecord } from "../state/records.ts";
+import type { Input, Thread } from "../state/thread.ts";
 import type { Phase } from "../state/phase.ts";
 import { hasPlanned } from "../state/plan.ts";
 import type { Run, RunCounters, RunProblem } from "../state/run.ts";
 import type { Grant, Session } from "../state/session.ts";
-import type { Thread } from "../state/thread.ts";
 
 /** What a revision of the team says of stores, briefings and budgets. */
 export interface TeamRules {

@@ -1,7 +1,7 @@
 import type { Json, ResultStatus } from "../../chat/message.ts";
 import { syntheticResults } from "../../chat/results.ts";
 import { openAsk, closeAsk, mostOpenAsks, askScopeOf } from "../asks/asks.ts";
-import { changeRunBudget, raiseLimit, stopRun } from "../budgets/spend.ts";
+import { changeRunBudget, raiseLimit, stopRun, describeLimit, reportReachedLimit } from "../budgets/spend.ts";
 import { endCall, parkCall, refuseCall, createCallResult, findCall } from "../calls/finish.ts";
 import { grantsOf, placeOf } from "../calls/grants.ts";
 import { pauseStep } from "../calls/model-call.ts";
@@ -12,13 +12,14 @@ import { keepMemo, pauseForAnswer, preparingPhaseOf } from "../hooks/preparing.t
 import { reportLogin } from "../hooks/servers.ts";
 import type { Ask, AskDecision, AskSubject } from "../state/ask.ts";
 import type { ReachedLimit } from "../state/budget.ts";
-import { limitKindOf } from "../state/budget.ts";
+import { limitKindOf, limitNames, toApiAmount } from "../state/budget.ts";
 import type { Call, CallPlan } from "../state/call.ts";
 import { argsOf, interruptRule } from "../state/call.ts";
 import { planAskOf } from "../state/plan.ts";
 import { openAskOf } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, threadOf, callOf, runOf, assign } from "../transaction/draft.ts";
+import { lineageOf } from "../budgets/bounds.ts";
 
 /** Handles asks, which only people, clients or callers can answer. */
 
@@ -51,10 +52,7 @@ export const parkCallOnAnswer = (
   parkCallOnAsk(draft, threadId, call, subject);
 };
 
-/**
- * Runs the call that asked again; null means that there is no answer. False if the call takes an answer as
- * its result.
- */
+/** Runs the call that asked again (null: without an answer); false if the call takes an answer as its result. */
 const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolean => {
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   if (call === null || !call.resumes || openAskOf(call.wait)?.ask !== ask.id) return false;
@@ -90,10 +88,8 @@ const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): bool
   return true;
 };
 
-/**
- * Returns the outcome of a call that was denied; it stays unknown if the call ran before and may have acted.
- */
-export const outcomeOf = (
+/** Returns the outcome of a call that was denied; it stays unknown if the call ran before and may have acted. */
+export const denialOf = (
   { attempts, plan }: Call,
   status: ResultStatus,
   text: string,
@@ -109,7 +105,7 @@ const settleAskedCall = (draft: Draft, ask: Ask, status: ResultStatus, text: str
   if (call === null) return;
   const durationMs = Math.max(0, draft.context.now - ask.opened_at);
   endCall(draft, ask.thread, ask.call, {
-    result: createCallResult(draft, ask.thread, call, ...outcomeOf(call, status, text)),
+    result: createCallResult(draft, ask.thread, call, ...denialOf(call, status, text)),
     durationMs,
     cached: false,
   });
@@ -216,7 +212,6 @@ const denyPlan = (draft: Draft, { thread }: Ask): Json => {
   return "deny";
 };
 
-/** Applies the default of an approval that was not given, by its rule. */
 const applyApprovalDefault = (draft: Draft, ask: Ask): Json => {
   const effect = approvalDefaultOf(draft, ask);
   applyAnswer(draft, ask, effect);
@@ -291,10 +286,7 @@ const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
   }
 };
 
-/**
- * Who answered an ask, what, and how far it reaches; `body` is kept to distinguish a repeat from a second
- * answer.
- */
+/** Who answered an ask, what, and how far it reaches; `body` is kept to distinguish a repeat from a second answer. */
 interface AskAnswer extends NonNullable<Ask["resolution"]> {
   readonly decision: AskDecision;
 }
@@ -306,4 +298,37 @@ export const answerAsk = (draft: Draft, ask: Ask, answer: AskAnswer, effect: Ans
   const data = { ask: ask.id, ...shown, edited: answer.decision === "edit" };
   emit(draft, ask.thread, "ask_resolved", data, askScopeOf(ask));
   applyAnswer(draft, ask, effect);
+};
+
+/** When a limit is reached, a person is asked for a higher one, or the run stops. */
+
+/** Returns the tickets of a held run, which requests others when it goes on. */
+const releaseTickets = (draft: Draft, thread: string): void => {
+  for (const { id, run } of Object.values(draft.state.threads)) {
+    if (run === null || !lineageOf(draft.state, id).some((each) => each.id === thread)) continue;
+    const { phase } = run;
+    if (phase.at === "preparing" || phase.at === "waiting")
+      runOf(draft, id).phase = { ...phase, ticket: null };
+  }
+};
+
+/** Lets the run of the account wait, with everything below it, until a person raises the limit or the time is over. */
+const askForRaise = (draft: Draft, { thread, scope, kind, limit, spent, least }: ReachedLimit): void => {
+  const { run } = threadOf(draft, thread);
+  if (run === null || run.budget.ask !== null) return;
+  const { timeoutMs } = agentOf(draft, thread).asks;
+  const shown = (amount: number): number => toApiAmount(kind, amount);
+  const ask = openAsk(draft, thread, "", timeoutMs, {
+    budget: { scope, kind: limitNames[kind], limit: shown(limit), spent: shown(spent), least: shown(least) },
+  });
+  changeRunBudget(draft, thread, { ask: ask.id });
+  releaseTickets(draft, thread);
+  if (!draft.state.interactive) expireAsk(draft, ask);
+};
+
+/** Handles a reached limit: its run asks for more, or it stops with everything below it. */
+export const handleReachedLimit = (draft: Draft, reached: ReachedLimit): void => {
+  reportReachedLimit(draft, reached);
+  if (reached.ask) askForRaise(draft, reached);
+  else stopRun(draft, reached, describeLimit(reached));
 };

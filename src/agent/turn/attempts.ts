@@ -4,24 +4,23 @@ import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
 import type { LeaseRefusal } from "../budgets/lease.ts";
-import { checkTurnBudget } from "../budgets/estimate-cost.ts";
+import { checkTurnBudget } from "../budgets/bounds.ts";
 import { bookFailedCall, pauseStep, startModelCall } from "../calls/model-call.ts";
-import type { ModelCall } from "../state/model-call.ts";
+import type { ModelCall } from "../state/phase.ts";
 import { modelOverrideFor } from "../context/request.ts";
 import { targetAt } from "../definition/agent.ts";
 import { changePlan } from "../hooks/plan.ts";
-import { mostOverflows, startOverflowCompaction } from "../hooks/preparing.ts";
+import { compactOverflow } from "../hooks/preparing.ts";
 import type { EndReason } from "../state/events.ts";
-import { attemptId } from "../state/model-call.ts";
+import { attemptId } from "../state/phase.ts";
 import { isPlanning } from "../state/plan.ts";
 import type { LedgerRow } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import { purposeOf } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
-import { requestSizes, requestTokens } from "../transaction/estimate.ts";
-import { findTarget, nextAttempt } from "../transaction/targets.ts";
-import { handleReachedLimit } from "./reached-limits.ts";
+import { requestSizes, requestTokens, findTarget, nextAttempt } from "../transaction/next-request.ts";
+import { handleReachedLimit } from "./ask-answers.ts";
 
 /** A turn asks its model in attempts: one without a reply is retried later, moved to the next target, or ends the run. */
 
@@ -88,10 +87,7 @@ const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
 
 const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
 
-/**
- * Ends a failed attempt; if it was sent, `sent` holds what it saw. Returns whether its model target was given
- * up.
- */
+/** Ends a failed attempt; if it was sent, `sent` holds what it saw. Returns whether its model target was given up. */
 export const failAttempt = (
   draft: Draft,
   threadId: string,
@@ -115,18 +111,6 @@ export const failAttempt = (
   if (after.kind === "fail") giveUpRun(draft, threadId, failure, after);
   else retryAttempt(draft, threadId, failure, attempt, after);
   return after.exhausted;
-};
-
-/**
- * Compacts the chat after a request that was too long, to ask again; false if that was tried often enough.
- */
-export const compactOverflow = (draft: Draft, threadId: string, attempt: number): boolean => {
-  const { overflows, cancel } = runOf(draft, threadId);
-  const count = overflows + 1;
-  if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.compaction === null)
-    return false;
-  startOverflowCompaction(draft, threadId, count, attempt);
-  return true;
 };
 
 /**
@@ -181,10 +165,7 @@ const mostUnanswered = 10;
 /** Milliseconds that an attempt waits for what calls of its session have reserved. */
 const sharePause = 5_000;
 
-/**
- * Handles an unsent attempt that the tenant's day does not cover: it waits for other calls or an answer, or
- * its run ends.
- */
+/** Handles an unsent attempt that the tenant's day does not cover: it waits, or its run ends. */
 export const handleUncoveredAttempt = (
   draft: Draft,
   threadId: string,

@@ -1,5 +1,5 @@
 import { ownEntry } from "../../chat/json.ts";
-import { textResult } from "../../chat/results.ts";
+import { textResult, syntheticResult } from "../../chat/results.ts";
 import { findCallLimit, lineageOf } from "../budgets/bounds.ts";
 import {
   changeRunBudget,
@@ -13,14 +13,14 @@ import { endCallAtOnce, findCall, callInputOf, permissionOf } from "../calls/fin
 import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { emit, runOf, threadOf, callOf, assign } from "../transaction/draft.ts";
-import { judgeAtTurn, parkCallOnAsk, outcomeOf } from "./ask-answers.ts";
-import { handleReachedLimit } from "./reached-limits.ts";
+import { emit, runOf, threadOf, callOf, assign, agentOf } from "../transaction/draft.ts";
+import { judgeAtTurn, parkCallOnAsk, denialOf, handleReachedLimit } from "./ask-answers.ts";
+import { pauseAfter } from "../state/wait.ts";
+import { loseModelCall, pauseStep } from "../calls/model-call.ts";
+import { interruptRule } from "../state/call.ts";
+import { callsOfRun } from "../state/run.ts";
 
-/**
- * Starts planned calls: refusals are answered, calls that need a person are parked, the rest run. `request`
- * carries out what a call asks of the session itself.
- */
+/** Starts planned calls: answers refusals, parks what needs a person; `request` does what calls ask of the session. */
 export const startCalls = (
   draft: Draft,
   threadId: string,
@@ -41,7 +41,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
   if (plan.refusal !== undefined) {
     const { status, text } = plan.refusal;
     stopCommand(draft, call);
-    endCallAtOnce(draft, threadId, textResult(call.call, ...outcomeOf(call, status, text)));
+    endCallAtOnce(draft, threadId, textResult(call.call, ...denialOf(call, status, text)));
     return;
   }
   const reached = call.attempts === 0 ? findCallLimit(draft, threadId) : null;
@@ -128,4 +128,52 @@ const countCall = (draft: Draft, threadId: string, tool: string): void => {
     counters.toolCounts = { ...counters.toolCounts, [tool]: (ownEntry(counters.toolCounts, tool) ?? 0) + 1 };
   }
   bookSpending(draft, threadId, { toolCalls: 1 });
+};
+
+/** Recovers the work of an older isolate. */
+
+const deadLimit = 10;
+const mostReruns = 3;
+
+/** Recovers calls that an older isolate was running, by their safety class. */
+const recoverCalls = (draft: Draft, threadId: string): void => {
+  const { epoch } = draft.context;
+  const agent = agentOf(draft, threadId);
+  for (const call of callsOfRun(runOf(draft, threadId))) {
+    if (call.status !== "running" || call.epoch === epoch) continue;
+    const rule =
+      ownEntry(agent.onInterrupt, call.call.name) ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
+    if (rule === "rerun" && call.reruns < mostReruns) {
+      assign(callOf(draft, threadId, call.call.id), { status: "planned", reruns: call.reruns + 1 });
+    } else if (rule === "ask") {
+      assign(callOf(draft, threadId, call.call.id), {
+        status: "planned",
+        approved: false,
+        plan: { ...call.plan, verdict: "ask", by: interruptRule },
+      });
+    } else {
+      endCallAtOnce(draft, threadId, syntheticResult(call.call, "unknown"));
+      if (rule === "fail")
+        runOf(draft, threadId).stop = { reason: "internal", error: `${call.call.name} was interrupted` };
+    }
+  }
+};
+
+/** Recovers a run whose work in an older isolate is lost: its attempt is discarded, its calls by their class. */
+export const recoverRun = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  const { phase, counters } = run;
+  if (phase.at === "acting") recoverCalls(draft, threadId);
+  if (phase.at !== "thinking" && phase.at !== "preparing") return;
+  const dead = counters.deadAttempts + 1;
+  const until = draft.context.now + (dead < 3 ? 0 : pauseAfter(dead - 3, 1_000, 60_000));
+  loseModelCall(draft, threadId, "interrupted", until);
+  const attempt = phase.at === "thinking" ? phase.call.attempt + 1 : phase.attempt;
+  pauseStep(draft, threadId, { on: "retry", until }, { attempt });
+  counters.deadAttempts = dead;
+  if (dead >= deadLimit)
+    run.stop = {
+      reason: "poisoned",
+      error: `${dead} attempts died before anything was stored`,
+    };
 };

@@ -14,16 +14,14 @@ import {
 import type { ModelTarget } from "../definition/agent.ts";
 import type { EffectCall } from "../definition/effect.ts";
 import { keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
-import type { ModelCall, Ticket } from "../state/model-call.ts";
+import type { ModelCall, Ticket } from "../state/phase.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf, headAfter } from "../transaction/draft.ts";
-import { handleReachedLimit } from "./reached-limits.ts";
+import { handleReachedLimit } from "./ask-answers.ts";
 
 /** An effect asks one model target; its phase keeps each reply by the digest `key` of what was asked. */
 
-/**
- * Stores the intent to make the call with its cost before anything is sent; without budget the effect waits.
- */
+/** Stores the intent to make the call with its cost before anything is sent; without budget the effect waits. */
 export const startEffectCall = (
   draft: Draft,
   threadId: string,
@@ -97,10 +95,7 @@ const retryTime = (
   return failed ? null : draft.context.now + wait;
 };
 
-/**
- * Handles a call that got no usable reply: its effect runs again later, or learns that it failed. Returns
- * whether it failed.
- */
+/** Handles a call that got no usable reply: its effect runs again later, or it failed, which is returned. */
 const retryEffectCall = (draft: Draft, threadId: string, each: EffectTry, failure: TryFailure): boolean => {
   const { attempt } = each.call;
   const until = retryTime(draft, each, failure);

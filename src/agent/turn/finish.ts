@@ -8,7 +8,7 @@ import { endOpenCalls } from "../calls/open-calls.ts";
 import { answerText } from "../context/answer.ts";
 import { numberCalls } from "../context/history.ts";
 import type { Agent, CallPlace } from "../definition/agent.ts";
-import { guardAnswer } from "../hooks/guardrails.ts";
+import { guardAnswer } from "../hooks/middleware.ts";
 import { deferToVerification } from "../hooks/verification.ts";
 import type { Call, CallPlan } from "../state/call.ts";
 import type { Grant } from "../state/session.ts";
@@ -16,8 +16,8 @@ import type { Run } from "../state/run.ts";
 import { openChildren, isSteeredByPerson, steeringInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
-import { handleReachedLimit } from "./reached-limits.ts";
-import { compactOverflow } from "./attempts.ts";
+import { handleReachedLimit } from "./ask-answers.ts";
+import { compactOverflow } from "../hooks/preparing.ts";
 import { judgeCalls } from "./judge-calls.ts";
 import { closeTurn, startRepair } from "./turns.ts";
 
@@ -36,10 +36,7 @@ const failRun = (
   runOf(draft, threadId).ending = { state: "failed", reason, error };
 };
 
-/**
- * Ends the run if guardrails accept its answer, unless a person steered or an effect or a budget decides
- * otherwise.
- */
+/** Ends the run if guardrails accept its answer, unless a person steered or an effect or a budget decides otherwise. */
 export const concludeRun = (draft: Draft, threadId: string, reason: "end_turn" | "terminal_tool"): void => {
   if (deferToVerification(draft, threadId, reason)) return closeTurn(draft, threadId);
   const end = guardAnswer(draft, threadId, reason);

@@ -87,9 +87,7 @@ const verdictOf = (
   return putGuardState(draft, threadId, bound, judged.given.state) ? judged.given : null;
 };
 
-/**
- * Denies all calls of the reply, with `now` at once; frees their record numbers, so the history has no gap.
- */
+/** Denies all calls of the reply, with `now` at once; frees their record numbers, so the history has no gap. */
 const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string, now: boolean): void => {
   const text = `denied: ${reason}`;
   const refusal = { status: "denied", text } as const;
@@ -118,10 +116,7 @@ const applyRefusal = (draft: Draft, threadId: string, { bound: { guard }, refusa
   if (refusal?.do === "stop") stopRunByGuard(draft, threadId, refusal);
 };
 
-/**
- * Adds the notes, and lets the call wait until the time that the guards ask for, which a row stores instead
- * of a timer.
- */
+/** Adds the notes, and lets the call wait until the time that the guards ask for. */
 const applyRemarks = (draft: Draft, threadId: string, call: Call, { notes, until }: Remarks): void => {
   if (notes.length > 0) callOf(draft, threadId, call.call.id).note = notes.join("\n");
   if (until > draft.context.now && call.plan.refusal === undefined)
@@ -149,7 +144,6 @@ interface Judgement {
   readonly end: ReplyRefusal | null;
 }
 
-/** Judges one call by all guards. */
 const judgeCall = (draft: Draft, threadId: string, call: JudgedCall, known: JudgingFacts): Judgement => {
   const given: GivenVerdict[] = [];
   for (const bound of agentOf(draft, threadId).guards) {

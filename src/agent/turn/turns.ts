@@ -20,15 +20,24 @@ import { joinSteeringInputs } from "../inputs/inputs.ts";
 import { isPlanning } from "../state/plan.ts";
 import { toUsd } from "../state/records.ts";
 import { callsOfRun, freshRun, hasProgress, noTurnWork } from "../state/run.ts";
-import { isRepairing } from "../state/verification.ts";
+import { isRepairing } from "../state/phase.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, appendResult, emit, runOf, threadOf } from "../transaction/draft.ts";
-import { utilizationOf } from "../transaction/estimate.ts";
+import {
+  agentOf,
+  appendResult,
+  emit,
+  runOf,
+  threadOf,
+  appendNote,
+  nextMessageId,
+} from "../transaction/draft.ts";
+import { utilizationOf } from "../transaction/next-request.ts";
 import { startAttempt } from "./attempts.ts";
-import { appendCheckpoints, appendLostFiles, appendWrapUpNote } from "./notes.ts";
 import { beginAnswer } from "../context/answer.ts";
+import { turnLimit } from "../budgets/limits.ts";
+import type { Call } from "../state/call.ts";
 
-/** Starts and closes a turn. */
+/** Starts and closes a turn, and adds the notes of the runtime between turns. */
 
 const openTurn = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
@@ -38,13 +47,12 @@ const openTurn = (draft: Draft, threadId: string): void => {
   emit(draft, threadId, "turn_start", {});
 };
 
-/** Opens the turn, runs its effects, and stores the intent to ask the model, all in one commit. */
-export const startThinking = (draft: Draft, threadId: string): void => {
+/**
+ * Starts the next turn, or what comes before it: the briefing, a plan, a compaction. Its effects and the intent to ask
+ * the model share one commit.
+ */
+export const startTurn = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
-  if (run.phase.at !== "ready") {
-    startAttempt(draft, threadId);
-    return;
-  }
   if (startBriefing(draft, threadId)) return;
   if (run.inputs.length === 0) {
     startCompaction(draft, threadId);
@@ -74,19 +82,16 @@ export const startThinking = (draft: Draft, threadId: string): void => {
 
 /** Begins the compaction that the API asked for; false if there is none to do. */
 const startCompaction = (draft: Draft, threadId: string): boolean => {
-  const run = runOf(draft, threadId);
-  const { compact } = run;
+  const thread = threadOf(draft, threadId);
+  const { compact } = thread;
   if (compact === null) return false;
-  run.compact = null;
+  thread.compact = null;
   if (agentOf(draft, threadId).effects.compaction === null) return false;
   startPreparing(draft, threadId, { kind: "compaction", force: { why: "api", ...compact } });
   return true;
 };
 
-/**
- * Runs the turn's before-effects from one on; the request follows the last, unless one must wait or ends the
- * run.
- */
+/** Runs the turn's before-effects from one on; the request follows the last, unless one must wait or ends the run. */
 const continueEffects = (draft: Draft, threadId: string, from: number): void => {
   const end = runBeforeEffects(draft, threadId, from);
   if (end === "done") {
@@ -137,10 +142,7 @@ export const appendResults = (draft: Draft, threadId: string): void => {
   appendPendingNotes(draft, threadId);
 };
 
-/**
- * Makes the next turn a repair, which is not counted as a turn; the run numbers repairs, whoever asks for
- * them.
- */
+/** Makes the next turn a repair, which is not counted as a turn; the run numbers repairs, whoever asks for them. */
 export const startRepair = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   run.repair = true;
@@ -148,10 +150,7 @@ export const startRepair = (draft: Draft, threadId: string): void => {
   beginAnswer(draft, threadId);
 };
 
-/**
- * Ends the open turn, with the metrics of its reply unless the run was broken off. A repair turn has no
- * events.
- */
+/** Ends the open turn, with the metrics of its reply unless the run was broken off. A repair turn has no events. */
 export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): void => {
   const thread = threadOf(draft, threadId);
   const run = runOf(draft, threadId);
@@ -184,4 +183,79 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
   run.repair = false;
   run.phase = { at: "ready" };
   run.counters.longestTurnMs = Math.max(run.counters.longestTurnMs, duration);
+};
+
+/** Adds one note in a run that its turns run out, before the first turn from `warn_iterations` on. */
+const appendWrapUpNote = (draft: Draft, threadId: string): void => {
+  const run = runOf(draft, threadId);
+  const { turn } = run;
+  const { warnIterations, limits, tools } = agentOf(draft, threadId);
+  if (warnIterations === 0 || turn < warnIterations || run.said.includes("turns_run_out")) return;
+  const limit = turnLimit(limits, run);
+  const most = limit === 0 ? "" : ` of at most ${limit}`;
+  const end = tools.has("task_complete") ? "end with task_complete" : "give your final answer";
+  const text = `This is turn ${turn + 1}${most}. Begin nothing new: finish what is under way, and ${end}.`;
+  appendNote(draft, threadId, text);
+  run.said = [...run.said, "turns_run_out"];
+};
+
+/** Returns the turn of a checkpoint: 0.07 of 100 is 7, and not the 8 that binary fractions make of it. */
+const turnOfCheckpoint = (fraction: number, limit: number): number =>
+  Math.max(1, Math.ceil(Math.round(fraction * limit * 1e9) / 1e9));
+
+/** Adds every checkpoint that the next turn reaches, once in a run; a run without a limit of turns has none. */
+const appendCheckpoints = (draft: Draft, threadId: string): void => {
+  const { checkpoints, limits } = agentOf(draft, threadId);
+  if (checkpoints.length === 0) return;
+  const run = runOf(draft, threadId);
+  const turn = run.turn + 1;
+  const limit = turnLimit(limits, run);
+  const due = [...checkpoints.entries()]
+    .filter(
+      ([at, { fraction }]) =>
+        limit > 0 && !run.said.includes(`checkpoint ${at}`) && turn >= turnOfCheckpoint(fraction, limit),
+    )
+    .sort(([, one], [, other]) => one.fraction - other.fraction);
+  for (const [at, { fraction, message: text }] of due) {
+    run.said = [...run.said, `checkpoint ${at}`];
+    const message = nextMessageId(threadOf(draft, threadId));
+    emit(draft, threadId, "checkpoint", { fraction, message, text }, { turn });
+    appendNote(draft, threadId, text, "checkpoint");
+  }
+};
+
+const mostReflections = 3;
+
+const reflectionText = [
+  "A call of your last reply failed. Before the next call, answer these questions:",
+  "1. What exactly went wrong?",
+  "2. What is its root cause?",
+  "3. What will you do differently?",
+].join("\n");
+
+/** Returns whether a call failed; a command that ended by itself did not: its exit code is its result. */
+const isFailed = ({ outcome }: Call): boolean =>
+  outcome?.result.status === "error" && outcome.result.exit_code === undefined;
+
+const isClean = ({ outcome }: Call): boolean =>
+  outcome?.result.status === "ok" || outcome?.result.exit_code !== undefined;
+
+/** Asks about the failed calls of a reply in a note after its results, three times in a row at most. */
+export const reflectOnErrors = (draft: Draft, threadId: string, calls: readonly Call[]): void => {
+  if (!agentOf(draft, threadId).reflectOnError) return;
+  const { counters, cancel, stop } = runOf(draft, threadId);
+  const failed = calls.some(isFailed);
+  if (!failed && calls.some(isClean)) counters.reflections = 0;
+  if (!failed || cancel !== null || stop !== null || counters.reflections >= mostReflections) return;
+  counters.reflections += 1;
+  appendNote(draft, threadId, reflectionText, "reflect_on_error");
+};
+
+/** Tells the agent of `main` once which files of the session's creation are not in the workspace. */
+const appendLostFiles = (draft: Draft, threadId: string): void => {
+  const { lostFiles } = draft.state;
+  if (lostFiles.length === 0 || threadId !== "main") return;
+  const lines = lostFiles.map(({ path, reason }) => `- ${path}: ${reason}`);
+  appendNote(draft, threadId, ["These files could not be put into the workspace:", ...lines].join("\n"));
+  draft.state.lostFiles = [];
 };

@@ -1,7 +1,7 @@
-import { guardAnswer } from "../hooks/guardrails.ts";
+import { guardAnswer } from "../hooks/middleware.ts";
 import { startVerification, describeCheck, verificationWorkOf } from "../hooks/verification.ts";
 import type { Run } from "../state/run.ts";
-import type { AfterVerification, VerificationWork } from "../state/verification.ts";
+import type { AfterVerification, VerificationWork } from "../state/phase.ts";
 import { lastCharacters } from "../../chat/text.ts";
 import { limitOutput } from "../../tools/output.ts";
 import type { Draft } from "../transaction/draft.ts";

@@ -1,5 +1,4 @@
-import type { Delta, ItemKind } from "../../agent/state/delta.ts";
-import type { StoredEvent } from "../../agent/state/events.ts";
+import type { Delta, ItemKind, StoredEvent } from "../../agent/state/events.ts";
 import type { TranscriptEntry } from "../transcript.ts";
 import { callHandlers } from "./calls.ts";
 import type { FoldDraft, FoldHandler, FoldState, ItemPlace } from "./draft.ts";

@@ -1,5 +1,5 @@
 import type { Ask } from "../../agent/state/ask.ts";
-import type { Input } from "../../agent/state/input.ts";
+import type { Input } from "../../agent/state/thread.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
 import type { Usage } from "../../model/completer.ts";
 import type { TranscriptInput, TranscriptSession, TranscriptThread, TranscriptUsage } from "../transcript.ts";

@@ -4,7 +4,7 @@ import { judgeWindow } from "../../config/window.ts";
 import { priceOf } from "../../model/catalogue.ts";
 import type { Completer } from "../../model/completer.ts";
 import { isLimited } from "../../model/gate.ts";
-import { costOf } from "../../model/prices.ts";
+import { costOf } from "../../model/usage.ts";
 import { budgetOf } from "../../protocols/reasoning.ts";
 import type { ProviderModel } from "./models.ts";
 import {

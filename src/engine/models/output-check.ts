@@ -1,5 +1,4 @@
-import { deepestInput } from "../../chat/json-depth.ts";
-import { isJsonObject, parseJson } from "../../chat/json.ts";
+import { deepestInput, isJsonObject, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { findSchemaErrors } from "../../tools/schema/json-schema.ts";
 

@@ -9,7 +9,7 @@ import type {
   ToolResultPart,
 } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { isVisible, quoteJson, replayArguments, serialise } from "../json-text.ts";
+import { isVisible, quoteJson, replayArguments, serialise } from "../body.ts";
 import type { WireMedia } from "../media.ts";
 import { wireMediaOf } from "../media.ts";
 import type { WireTarget } from "../protocol.ts";

@@ -1,4 +1,4 @@
-import { createPost } from "../post.ts";
+import { createPost } from "../protocol.ts";
 import type { Protocol } from "../protocol.ts";
 import { createAnthropicDecoder } from "./reply.ts";
 import { buildAnthropic } from "./request.ts";

@@ -1,9 +1,8 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
 import type { Json, Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
-import { digestBody } from "../body-digest.ts";
+import { digestBody, isVisible, joinElements, quoteJson, serialise } from "../body.ts";
 import { adaptSchema } from "../json-schema.ts";
-import { isVisible, joinElements, quoteJson, serialise } from "../json-text.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { budgetOf, effortOf, nearestEffort } from "../reasoning.ts";

@@ -11,7 +11,7 @@ import type {
   ToolResultPart,
 } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { isVisible, replayArguments, serialise } from "../json-text.ts";
+import { isVisible, replayArguments, serialise } from "../body.ts";
 import { wireMediaOf } from "../media.ts";
 import type { WireTarget } from "../protocol.ts";
 import { wireId, wireName } from "../tool-names.ts";

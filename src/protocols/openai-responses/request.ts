@@ -1,9 +1,8 @@
 import type { OpenAI } from "openai";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
-import { digestBody } from "../body-digest.ts";
 import type { SchemaDialect } from "../json-schema.ts";
 import { adaptParameters } from "../json-schema.ts";
-import { isVisible, quoteJson, serialise } from "../json-text.ts";
+import { digestBody, isVisible, quoteJson, serialise } from "../body.ts";
 import { answerSchemaOf, cacheKeyOf, chooseEffort, samplingOf } from "../openai/parameters.ts";
 import type { WireRequest, WireTarget } from "../protocol.ts";
 import { systemText } from "../protocol.ts";

@@ -1,4 +1,4 @@
-import { createPost } from "../post.ts";
+import { createPost } from "../protocol.ts";
 import type { Protocol } from "../protocol.ts";
 import { createOpenAiDecoder } from "./reply.ts";
 import { buildOpenAi } from "./request.ts";

@@ -4,7 +4,7 @@ import { advanceSession } from "../../agent/loop/advance.ts";
 import type { Ask } from "../../agent/state/ask.ts";
 import type { Call, CallPlan } from "../../agent/state/call.ts";
 import { interruptRule } from "../../agent/state/call.ts";
-import type { Grant } from "../../agent/state/session.ts";
+import type { Grant, Session } from "../../agent/state/session.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
 import type { AnswerAction } from "../../agent/turn/ask-answers.ts";
@@ -21,6 +21,7 @@ import { refuse, refuseScope } from "../problems.ts";
 import { answerScopeOf } from "../rpc.ts";
 import { resolveRaise, answerRaises } from "./budget.ts";
 import { jsonSchema } from "./send.ts";
+import type { LoginSettlement } from "../rpc.ts";
 
 const answerSchema = z.strictObject({
   ask: z.string(),
@@ -133,10 +134,7 @@ const resolveClientResult = (given: GivenAnswer): AnswerAction => {
   return { do: "settle", status: given.is_error === true ? "error" : "ok", text };
 };
 
-/**
- * Resolves an authorization: the server learns of the login by itself; the answer says whether the person
- * agreed to it.
- */
+/** Resolves an authorization: the server learns of the login by itself; the answer says whether the person agreed. */
 const resolveAuthorization = ({ decision }: GivenAnswer): AnswerAction =>
   decision === "approve" || decision === "deny"
     ? { do: "settle", status: "ok", text: decision }
@@ -274,3 +272,30 @@ export const answerOperation = defineWrite({
   frame: { body: "answer" },
   run: answerOpenAsk,
 });
+
+/** Answers a session's asks to sign in at a server, once a person has signed in there or refused to. */
+
+/** Stands for whoever signed in, since the deployment does not know who it was. */
+const signer = "login";
+
+const loginAsks = ({ asks }: Pick<Session, "asks">, server: string): readonly Ask[] =>
+  Object.values(asks).filter(
+    ({ authorization }) => authorization?.login === true && authorization.server === server,
+  );
+
+/** Returns whether the session waits for a person to sign in at this server. */
+export const awaitsLogin = (session: Pick<Session, "asks">, server: string): boolean =>
+  loginAsks(session, server).length > 0;
+
+/** Answers every open ask of the session to sign in at this server. */
+export const settleLogins = (draft: Draft, { server, granted }: LoginSettlement): void => {
+  const decision = granted ? "approve" : "deny";
+  for (const ask of loginAsks(draft.state, server))
+    answerAsk(
+      draft,
+      ask,
+      { decision, by: signer, body: { decision } },
+      { do: "settle", status: "ok", text: decision },
+    );
+  advanceSession(draft, "ask");
+};

@@ -1,10 +1,17 @@
 import * as z from "zod";
 import { sessionBounds } from "../../agent/budgets/bounds.ts";
-import { findHoldingLimits } from "../../agent/budgets/holding.ts";
-import { findExhaustedBudget } from "../../agent/budgets/limits.ts";
+import { findHoldingLimits, findExhaustedBudget } from "../../agent/budgets/limits.ts";
 import type { Ask } from "../../agent/state/ask.ts";
-import type { BudgetKind, BudgetScope, SessionBudget } from "../../agent/state/budget.ts";
-import { fromApiAmount, limitNames, limitKindOf, toApiAmount } from "../../agent/state/budget.ts";
+import type { BudgetKind, BudgetScope, SessionBudget, Spending } from "../../agent/state/budget.ts";
+import {
+  budgetKinds,
+  fromApiAmount,
+  limitNames,
+  limitKindOf,
+  toApiAmount,
+  costOf,
+  addSpending,
+} from "../../agent/state/budget.ts";
 import type { Session } from "../../agent/state/session.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import type { AnswerAction } from "../../agent/turn/ask-answers.ts";
@@ -13,8 +20,9 @@ import { count, duration, fraction } from "../../schema.ts";
 import type { SessionRules, WriteContext } from "../command.ts";
 import { refuseAnswer } from "../command.ts";
 import { refuse, refuseField } from "../problems.ts";
+import { toUsd } from "../../agent/state/records.ts";
 
-/** Sets, tightens and raises a session's budget over the API, and refuses what exceeds it. */
+/** Sets, tightens and raises a session's budget over the API, shows what is spent, and refuses what exceeds it. */
 
 const limitFields = {
   max_tokens: count().describe("Input, cache and output tokens."),
@@ -23,7 +31,7 @@ const limitFields = {
   max_tool_calls: count().describe("Dispatched calls."),
 };
 
-type LimitKey = keyof typeof limitFields;
+type LimitKey = (typeof limitNames)[BudgetKind];
 
 const sharedFields = {
   warn_at: fraction().describe("Share at which a warning is given."),
@@ -60,25 +68,22 @@ type BudgetChange = Exclude<z.output<typeof budgetChangeSchema>, null>;
 
 const noBudgetLimits = { warn_at: 0.8, on_exceeded: "stop" } as const;
 
-const limitKeys: readonly LimitKey[] = ["max_tokens", "max_cost_usd", "max_duration", "max_tool_calls"];
-
 const mergeBudget = (budget: SessionBudget, change: BudgetChange): SessionBudget | null => {
   const merged = Object.entries({ ...budget, ...change }).filter(
     ([, value]) => value !== null && value !== undefined,
   );
   const next = { ...noBudgetLimits, ...Object.fromEntries(merged) } as SessionBudget;
-  return limitKeys.some((key) => next[key] !== undefined) ? next : null;
+  return budgetKinds.some((kind) => next[limitNames[kind]] !== undefined) ? next : null;
 };
 
 /** Creates the budget of a new session; returns null if it limits nothing. */
 export const createBudget = (given: z.output<typeof budgetSchema> | undefined): SessionBudget | null =>
   given === undefined ? null : mergeBudget(noBudgetLimits, given);
 
-/** Returns the limit of a key that holds now, either as it was given or as a person raised it. */
-const currentLimitOf = ({ budget, funds: { raised } }: Session, key: LimitKey): number | undefined => {
-  const limit = budget?.[key];
-  const kind = limitKindOf(key);
-  const more = kind === "turns" || budget?.on_exceeded !== "ask" ? undefined : raised[kind];
+/** Returns the limit of a kind that holds now, either as it was given or as a person raised it. */
+const currentLimitOf = ({ budget, funds: { raised } }: Session, kind: BudgetKind): number | undefined => {
+  const limit = budget?.[limitNames[kind]];
+  const more = budget?.on_exceeded === "ask" ? raised[kind] : undefined;
   if (limit === undefined || more === undefined) return limit;
   return Math.max(limit, toApiAmount(kind, more));
 };
@@ -117,10 +122,14 @@ export const changeSessionBudget = (
 ): void => {
   const { state } = draft;
   const next = change === null ? null : mergeBudget(state.budget ?? noBudgetLimits, change);
-  const raises = limitKeys.filter((key) => isRaise(currentLimitOf(state, key), next?.[key]));
-  if (raises.length > 0 && !principal.scopes.includes("approvals:decide"))
-    refuseField("scope_missing", `/budget/${raises[0]}`, "raising a budget needs the scope approvals:decide");
-  const named = limitKeys.filter((key) => change === null || change[key] !== undefined).map(limitKindOf);
+  const raise = budgetKinds.find((kind) => isRaise(currentLimitOf(state, kind), next?.[limitNames[kind]]));
+  if (raise !== undefined && !principal.scopes.includes("approvals:decide"))
+    refuseField(
+      "scope_missing",
+      `/budget/${limitNames[raise]}`,
+      "raising a budget needs the scope approvals:decide",
+    );
+  const named = budgetKinds.filter((kind) => change === null || change[limitNames[kind]] !== undefined);
   const raised = Object.fromEntries(
     Object.entries(state.funds.raised).filter(([kind]) => !named.some((each) => each === kind)),
   );
@@ -174,3 +183,15 @@ export const requireBudget = (draft: Draft, threadId: string): void => {
     `${key} of this session is used up; a key with approvals:decide can raise it with PATCH {budget}`,
   );
 };
+
+/** Returns a sum of spending in the form of the API. */
+export const spendingView = (spending: Spending) => ({
+  ...spending.usage,
+  calls: spending.modelCalls,
+  cost_usd: toUsd(costOf(spending)),
+  estimated: spending.estimated > 0,
+});
+
+/** Returns what a session used since it was cleared, for the session and its tenant's list. */
+export const totalsView = ({ spent, spentBefore }: Pick<Session, "spent" | "spentBefore">) =>
+  spendingView(addSpending(spent, spentBefore, -1));

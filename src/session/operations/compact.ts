@@ -2,7 +2,7 @@ import * as z from "zod";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import { startNextRun } from "../../agent/run/runs.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
-import { assign, emit, runOf, takeEditNumber, threadOf } from "../../agent/transaction/draft.ts";
+import { assign, emit, takeEditNumber, threadOf } from "../../agent/transaction/draft.ts";
 import { blockEnd, blockStart } from "../../chat/blocks.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Message } from "../../chat/message.ts";
@@ -28,12 +28,9 @@ export const compactOperation = defineWrite({
     const { draft } = context;
     const thread = ownEntry(draft.state.threads, id);
     if (thread === undefined) return refuseField("not_found", "/thread", "no such thread");
-    if (thread.run !== null) runOf(draft, id).compact = { instructions };
-    else if (thread.chat.length > 0) {
-      requireRunAdmission(context);
-      threadOf(draft, id).compact = { instructions };
-      startNextRun(draft, id);
-    }
+    if (thread.run === null && thread.chat.length > 0) requireRunAdmission(context);
+    if (thread.run !== null || thread.chat.length > 0) threadOf(draft, id).compact = { instructions };
+    startNextRun(draft, id);
     advanceSession(draft, "compact");
     return acceptedAnswer(draft, { run: draft.state.threads[id]?.run?.id ?? null }, 202);
   },

@@ -4,8 +4,7 @@ import type { ContentPart } from "../../chat/message.ts";
 import { cleanText } from "../../chat/text.ts";
 import { wellFormedText } from "../command.ts";
 import { refuseField } from "../problems.ts";
-import { base64Of, dataUrlPattern, storeBlob } from "./blobs.ts";
-import { findUpload } from "./uploads.ts";
+import { base64Of, dataUrlPattern, storeBlob, findUpload } from "./uploads.ts";
 
 /** Defines what an input may hold. Bytes come as base64 or data URL and are stored apart from the message. */
 

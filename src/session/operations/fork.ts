@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { fieldsAt, reportMessage } from "../../agent/run/rewind.ts";
+import { fieldsAt, reportMessage, rewindThread } from "../../agent/run/rewind.ts";
 import { unpinPlanMessage } from "../../agent/state/plan.ts";
 import type { Session } from "../../agent/state/session.ts";
 import { newThread } from "../../agent/state/thread.ts";
@@ -9,14 +9,62 @@ import { appendNote, assign, emit, recordEffects } from "../../agent/transaction
 import type { Archive } from "../command.ts";
 import { okAnswer, parseParams } from "../command.ts";
 import { defineWrite } from "../define-operation.ts";
-import type { ForkSource } from "../fork-source.ts";
-import { inheritedFields } from "../fork-source.ts";
-import { ProblemError, refuse, refuseIfProblem } from "../problems.ts";
+import { ProblemError, refuse, refuseIfProblem, refuseField } from "../problems.ts";
 import type { ForkSourceReply, ForkSourceRequest } from "../rpc.ts";
-import { findPastView, pastSchema } from "./rewind.ts";
-import { accessProblem, isCreated, titleSchema, viewAfter } from "./session.ts";
+import { accessProblem, isCreated, titleSchema, viewAfter, requireRest } from "./session.ts";
+import type { Thread } from "../../agent/state/thread.ts";
 
-/** Defines forks: a session begins with the chat of another one, as it was at a turn boundary. */
+/** Defines the way back to a turn boundary of the chat of `main`, in the same session or in a fork. */
+
+const pastSchema = z.strictObject({
+  at: z
+    .union([z.int().min(0), z.string().max(128)])
+    .describe("The last event or message that stays; inside a turn it rounds down to before the turn."),
+  files: z
+    .enum(["keep", "restore"])
+    .default("keep")
+    .describe("What happens to the workspace; restoring it needs a snapshot by the sandbox."),
+});
+
+const messagePattern = /^msg_main_(\d{1,15})$/;
+
+/** Returns the view at the turn boundary that a caller names. */
+const findPastView = (
+  state: Session,
+  archive: Archive,
+  { at, files }: z.output<typeof pastSchema>,
+): PastView => {
+  if (files === "restore")
+    return refuseField("no_file_snapshot", "/files", "the sandbox has no snapshot of the files; use keep");
+  if (typeof at === "number" && at > state.head)
+    return refuse("cursor_ahead", `at: the newest event is ${state.head}`, {
+      meta: { head_seq: state.head },
+    });
+  const [, pos] = typeof at === "number" ? [] : (messagePattern.exec(at) ?? []);
+  const place = typeof at === "number" ? { seq: at } : pos === undefined ? null : { pos: Number(pos) };
+  return (
+    (place && archive.pastView("main", place)) ??
+    refuseField("not_found", "/at", "no event reports such a message of main")
+  );
+};
+
+export const rewindOperation = defineWrite({
+  name: "rewind",
+  summary: "Takes the chat back to the end of a turn; what followed is retired and stays readable.",
+  scopes: ["sessions:manage"],
+  method: "POST",
+  path: "/v1/sessions/:session/rewind",
+  params: pastSchema,
+  isTagged: true,
+  matches: "session",
+  run: (context, params) => {
+    const { draft, archive } = context;
+    requireRest(draft);
+    rewindThread(draft, "main", findPastView(draft.state, archive, params));
+    draft.state.updatedAt = draft.context.now;
+    return okAnswer(viewAfter(context));
+  },
+});
 
 const forkSchema = pastSchema.extend({
   source: z.string().max(64),
@@ -136,3 +184,38 @@ export const forkOperation = defineWrite({
     return { status: 201, value: viewAfter(context) };
   },
 });
+
+/** What a fork has of its source: the creator's choices, and the numbers that its messages must not use again. */
+const inheritedFields = [
+  "agent",
+  "prefix",
+  "title",
+  "named",
+  "metadata",
+  "revision",
+  "interactive",
+  "tools",
+  "clientTools",
+  "model",
+  "modelScope",
+  "budget",
+  "outputSchema",
+  "retentionDays",
+  "external",
+  "nextRun",
+  "nextInput",
+  "nextBlob",
+] as const satisfies readonly (keyof Session)[];
+
+/** What a fork takes from its source, whose chat of `main` it begins with. */
+export interface ForkSource {
+  readonly source: string;
+  readonly session: Pick<Session, (typeof inheritedFields)[number]>;
+  readonly past: PastView;
+  readonly history: Thread["history"];
+  readonly recordMarks: Thread["recordMarks"];
+  /** Whether the source has used a workspace, whose files a fork does not get. */
+  readonly hadWorkspace: boolean;
+  /** Stored texts and bytes to which the messages refer. */
+  readonly blobs: readonly StoredBlob[];
+}

@@ -1,4 +1,4 @@
-import { spendingSince } from "../../agent/state/usage.ts";
+import { addUsage, noUsage } from "../../agent/state/budget.ts";
 import * as z from "zod";
 import { runRecordOf } from "../../agent/run/runs.ts";
 import { awaitedAsks } from "../../agent/run/wait.ts";
@@ -6,16 +6,17 @@ import type { ChildRecord } from "../../agent/state/child.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
 import type { Session } from "../../agent/state/session.ts";
 import type { Thread } from "../../agent/state/thread.ts";
-import { noUsage } from "../../agent/state/usage.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import type { Usage } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../command.ts";
-import { jsonAnswer, joinRows } from "../command.ts";
+import { jsonAnswer, joinRows, rowsAnswer } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
-import { showAsk } from "./shown-asks.ts";
+import { showAsk } from "./event-filter.ts";
 import type { PageStart, Page, PagedRow } from "../paging.ts";
 import { cursorBindingOf, takeFitting, pageOf, pageQueryFields, pageRows, readCursor } from "../paging.ts";
+import { taskNumber, taskView } from "../../agent/state/board.ts";
+import { refuse } from "../problems.ts";
 
 /** Lists parts of a session page by page. Live rows come before stored ones, wherever they end meanwhile. */
 
@@ -113,13 +114,10 @@ export const newestRuns = ({ state, archive }: ReadSource, most: number): readon
   ...archive.runs({ position: null, limit: most }).map((row) => JSON.parse(row.json()) as Json),
 ];
 
-/**
- * Returns what a live thread's task used, with everything below it; for `main`, everything since the session
- * was cleared.
- */
+/** Returns what a live thread's task used, with all below it; for `main`, all since the session was cleared. */
 const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =>
   id === "main"
-    ? spendingSince(state.spent, state.spentBefore).usage
+    ? addUsage(state.spent.usage, state.spentBefore.usage, -1)
     : (run?.spent.usage ?? archive.child(id)?.end?.usage ?? noUsage);
 
 const liveThreadView = (reads: ReadSource, thread: Thread): Json => {
@@ -243,3 +241,73 @@ export const openAsksPage = (reads: AskSource): Page<string> => {
   const live = openAskRows(reads);
   return readPage(reads, { of: ["asks", "open"], live, stored: () => [], descending: false }, { limit: 200 });
 };
+
+/** Reads the stores that the threads share; a store that no agent uses does not exist. */
+
+const requireToolbox = ({ rules }: ReadContext, toolbox: string): void => {
+  if (!rules.stores.listed.has(toolbox))
+    refuse("not_found", `no agent of this session has the toolbox ${toolbox}`);
+};
+
+const showState = (context: ReadContext): CommandAnswer => {
+  requireToolbox(context, "state");
+  return rowsAnswer(
+    context.archive
+      .entries("state")
+      .map(
+        ({ key, revision, json }) => `{"key":${JSON.stringify(key)},"revision":${revision},"value":${json}}`,
+      ),
+  );
+};
+
+export const stateOperation = defineRead({
+  name: "state",
+  summary: "Lists the entries of the session's state store.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/state",
+  params: z.strictObject({}),
+  run: showState,
+});
+
+const listTasks = (context: ReadContext, query: z.output<typeof pageSchema>): CommandAnswer => {
+  requireToolbox(context, "tasks");
+  const { tasks: board } = context.state;
+  const { onDependencyFailure } = context.rules.stores;
+  const live = Object.values(board).map((task) => ({
+    at: taskNumber(task),
+    id: task.id,
+    json: () => JSON.stringify(taskView(board, task, onDependencyFailure)),
+  }));
+  return pageAnswer(context, { of: "tasks", live, stored: () => [], descending: false }, query);
+};
+
+export const tasksOperation = defineRead({
+  name: "tasks",
+  summary: "Lists the tasks of the session's board.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/tasks",
+  params: pageSchema,
+  run: listTasks,
+});
+
+/** Returns the session's notes, or the owner of shared ones, which the router then requests from the team. */
+const listNotes = (context: ReadContext): CommandAnswer => {
+  requireToolbox(context, "notes");
+  const { notes: scope } = context.rules.stores;
+  if (scope !== "session")
+    return { status: 200, value: { agents: scope === "agent" ? [...context.rules.agentNames] : null } };
+  return rowsAnswer(
+    context.archive
+      .entries("notes")
+      .map(({ key, json }) => `{"name":${JSON.stringify(key)},"content":${json}}`),
+  );
+};
+
+export const notesOperation = defineRead({
+  name: "notes",
+  summary: "Lists the notes that the session's agents see.",
+  scopes: ["sessions:read"],
+  path: "/v1/sessions/:session/notes",
+  params: z.strictObject({}),
+  run: listNotes,
+});

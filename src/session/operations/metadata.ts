@@ -6,8 +6,6 @@ import { refuseField } from "../problems.ts";
 
 /** Defines metadata: pairs of texts from the session's owner. `subject` names the person whose memory agents use. */
 
-type Metadata = Session["metadata"];
-
 const mostPairs = 16;
 
 const isFull = (pairs: object): boolean => Object.keys(pairs).length > mostPairs;
@@ -17,7 +15,10 @@ export const metadataSchema = z
   .refine((pairs) => !isFull(pairs), `at most ${mostPairs} pairs`);
 
 /** Changes all metadata except `subject`, which is fixed when the session is created. */
-export const changeMetadata = (before: Metadata, given: Metadata): Metadata => {
+export const changeMetadata = (
+  before: Session["metadata"],
+  given: Session["metadata"],
+): Session["metadata"] => {
   const subject = subjectOf(before);
   const wanted = subjectOf(given) ?? subject;
   if (wanted !== subject)

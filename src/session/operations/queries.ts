@@ -1,13 +1,12 @@
-import { spendingView, totalsView } from "../usage.ts";
+import { sessionStatusOf, waitingInputsOf } from "../../agent/state/thread.ts";
+import { spendingView, totalsView } from "./budget.ts";
 import * as z from "zod";
-import { sessionStatusOf } from "../../agent/run/runs.ts";
 import { toUsd } from "../../agent/state/records.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Archive, CommandAnswer, ReadContext } from "../command.ts";
 import { jsonAnswer, joinRows } from "../command.ts";
 import { defineRead } from "../define-operation.ts";
-import { showEvents } from "./shown-asks.ts";
-import { requireEventTypes, takeEvents } from "./event-filter.ts";
+import { showEvents, requireEventTypes, takeEvents } from "./event-filter.ts";
 import { limitSchema, limitSentence, pageBytes, takeFitting, wholeNumberSchema } from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
@@ -66,8 +65,7 @@ export const inputOperation = defineRead({
   path: "/v1/sessions/:session/inputs/:input",
   params: z.strictObject({ input: z.string() }),
   run: ({ archive, state }, { input: id }) => {
-    const waiting = Object.values(state.threads).flatMap(({ inbox }) => inbox);
-    const found = waiting.find((each) => each.id === id) ?? archive.input(id);
+    const found = waitingInputsOf(state).find((each) => each.id === id) ?? archive.input(id);
     return found === null ? refuse("not_found", "no such input") : jsonAnswer(JSON.stringify(found));
   },
 });
@@ -116,7 +114,6 @@ export const eventsOperation = defineRead({
   },
 });
 
-/** Number of threads in a snapshot. */
 const shownThreads = 200;
 
 /** Number of messages of a thread in a snapshot. */
@@ -148,7 +145,7 @@ export const createSnapshot = (reads: Omit<ReadContext, "now" | "agentOf">): str
   const { state } = reads;
   const messages = newestMessages(reads);
   const asks = openAsksPage(reads);
-  const waiting = Object.values(state.threads).flatMap(({ inbox }) => inbox);
+  const waiting = waitingInputsOf(state);
   const inputs = takeFitting(waiting.values().map((each) => JSON.stringify(each)));
   const parts = {
     seq: state.head,

@@ -12,16 +12,16 @@ import {
   withdrawInput,
   inboxLimits,
   createInput,
+  selectEpisodes,
 } from "../../agent/inputs/inputs.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
-import { selectEpisodes } from "../../agent/memory/episodes.ts";
 import { cancelRun, cancelSubtree } from "../../agent/run/cancel.ts";
 import { runRecordOf, startNextRun } from "../../agent/run/runs.ts";
 import { awaitedAsks, shownWaitReasons, waitsForPeople } from "../../agent/run/wait.ts";
 import type { OnBusy } from "../../agent/state/events.ts";
-import type { Input } from "../../agent/state/input.ts";
+import type { Input, Thread } from "../../agent/state/thread.ts";
+import { waitingInputsOf } from "../../agent/state/thread.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
-import type { Thread } from "../../agent/state/thread.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
 import { ownEntry } from "../../chat/json.ts";
@@ -152,10 +152,7 @@ const admitInput = (context: WriteContext, params: InputParams, mode: OnBusy): T
   return thread;
 };
 
-/**
- * Returns prior episodes: an input with summaries retries something; if the newest run failed, that is the
- * retried run.
- */
+/** Returns prior episodes: an input with summaries retries something, such as the newest run if that failed. */
 const priorEpisodesOf = (
   { archive }: WriteContext,
   { run, lastRun }: Thread,
@@ -237,9 +234,7 @@ export const sendOperation = defineWrite({
 });
 
 const findWaitingInput = ({ draft }: WriteContext, id: string): Input | undefined =>
-  Object.values(draft.state.threads)
-    .flatMap(({ inbox }) => inbox)
-    .find((input) => input.id === id);
+  waitingInputsOf(draft.state).find((input) => input.id === id);
 
 const refuseAppliedInput = (): never =>
   refuse("input_already_applied", "the input was applied, withdrawn or returned already");

@@ -3,13 +3,12 @@ import * as z from "zod";
 import { stopAnnouncement } from "../../agent/inputs/announce.ts";
 import { appendAgentResult, isAgentResult, returnInput } from "../../agent/inputs/inputs.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
-import { runRecordOf, sessionStatusOf } from "../../agent/run/runs.ts";
+import { runRecordOf } from "../../agent/run/runs.ts";
 import { shownWaitReasons } from "../../agent/run/wait.ts";
-import { noFunds } from "../../agent/state/budget.ts";
+import { noFunds, noSpending } from "../../agent/state/budget.ts";
 import type { Run } from "../../agent/state/run.ts";
 import type { Session } from "../../agent/state/session.ts";
-import { newThread, emptyChat } from "../../agent/state/thread.ts";
-import { noSpending } from "../../agent/state/usage.ts";
+import { newThread, emptyChat, sessionStatusOf, waitingInputsOf } from "../../agent/state/thread.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import {
   agentOf,
@@ -28,9 +27,15 @@ import { defineRead, defineWrite } from "../define-operation.ts";
 import type { Problem } from "../problems.ts";
 import { busyRetryMs, refuse, refuseField, refuseIfProblem, refuseAt } from "../problems.ts";
 import type { Principal } from "../rpc.ts";
-import { totalsView } from "../usage.ts";
-import { changeSessionBudget, budgetChangeSchema, budgetSchema, createBudget, budgetView } from "./budget.ts";
-import { initialFilesSchema, storeInitialFiles } from "./initial-files.ts";
+import {
+  totalsView,
+  changeSessionBudget,
+  budgetChangeSchema,
+  budgetSchema,
+  createBudget,
+  budgetView,
+} from "./budget.ts";
+import { initialFilesSchema, storeInitialFiles } from "./workspace.ts";
 import { changeMetadata, metadataSchema } from "./metadata.ts";
 import { submitInput, inputSchema, jsonSchema } from "./send.ts";
 
@@ -205,7 +210,7 @@ export const sessionView = (session: Session, rules: SessionRules): Json => {
     budget: budgetView(session, rules),
     head_seq: session.head,
     open_asks: Object.keys(session.asks),
-    queued_inputs: threads.flatMap(({ inbox }) => inbox.map(({ id }) => id)),
+    queued_inputs: waitingInputsOf(session).map(({ id }) => id),
     last_run: session.threads["main"]?.lastRun ?? null,
     last_end: session.threads["main"]?.lastEnd ?? null,
     active_run: session.threads["main"]?.run?.id ?? null,

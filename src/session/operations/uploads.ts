@@ -8,16 +8,41 @@ import { fromBase64 } from "../../tools/base64.ts";
 import type { CommandAnswer, ReadContext, WriteContext } from "../command.ts";
 import { okAnswer, requireStorage, wellFormedText } from "../command.ts";
 import { defineRead, defineWrite } from "../define-operation.ts";
-import { refuse } from "../problems.ts";
-import { base64Of, storeBlob } from "./blobs.ts";
+import { refuse, refuseField } from "../problems.ts";
 import { pageAnswer, pageSchema } from "./lists.ts";
 
-/**
- * Defines the files that are kept with a session, for parts of inputs to name. Their bytes are blobs, the
- * rest is a row.
- */
+/** Stores bytes that come as base64 or data URL. */
 
-/** Number of files that a session keeps. */
+export const dataUrlPattern = /^data:([a-z0-9.+/-]+);base64,/i;
+
+/** Returns whether a text is base64; a pattern for all of a long text may overflow the engine's stack. */
+const isBase64 = (text: string): boolean => {
+  const padding = text.indexOf("=");
+  const isPadded = padding === -1 || /^={1,2}$/.test(text.slice(Math.max(padding, text.length - 3)));
+  return text !== "" && text.length % 4 === 0 && isPadded && !/[^A-Za-z0-9+/=]/.test(text);
+};
+
+/** Returns the base64 in a text that may be a data URL; `pointer` names the field. */
+export const base64Of = (data: string, pointer: string): string => {
+  const bytes = data.replace(dataUrlPattern, "").replace(/\s+/g, "");
+  if (isBase64(bytes)) return bytes;
+  if (bytes.includes("[secret:"))
+    return refuseField("invalid_request", pointer, "it holds a secret of this deployment; send it without", {
+      rule: "secret",
+    });
+  return refuseField("invalid_request", pointer, "not base64", { rule: "base64" });
+};
+
+/** Stores a text or base64 apart from the state, in the same commit, and returns its name. */
+export const storeBlob = (draft: Draft, text: string): string => {
+  const id = `m${draft.state.nextBlob}`;
+  draft.state.nextBlob += 1;
+  draft.blobs.push({ id, text });
+  return id;
+};
+
+/** Defines the files that are kept with a session, for inputs to name. Their bytes are blobs, the rest is a row. */
+
 const mostUploads = 100;
 
 /** Most bytes of a file. */
@@ -120,10 +145,7 @@ const listThreads = ({ archive }: ReadContext): readonly string[] => {
   return ["main", ...children.map(({ id }) => id)];
 };
 
-/**
- * Returns the attachment that a message of the chat names by its blob, in the form of a file; undefined if
- * there is none.
- */
+/** Returns the attachment that a message names by its blob, in the form of a file; undefined if there is none. */
 const findAttachment = (context: ReadContext, file: string): StoredUpload | undefined => {
   if (!/^m\d+$/.test(file)) return undefined;
   const { archive } = context;

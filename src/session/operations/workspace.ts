@@ -12,12 +12,81 @@ import type { Sandbox } from "../../sandbox/contract.ts";
 import type { CommandAnswer, ReadContext, WriteContext } from "../command.ts";
 import { findKeptAnswer, okAnswer, requireSameBody, wellFormedText } from "../command.ts";
 import { defineRead, defineWrite } from "../define-operation.ts";
-import { refuse, refuseIfProblem } from "../problems.ts";
+import { refuse, refuseIfProblem, refuseField } from "../problems.ts";
 import type { Problem } from "../problems.ts";
-import type { FileChangeReport, SessionReply } from "../rpc.ts";
-import { insidePath, writablePath } from "./initial-files.ts";
-import { base64Of } from "./blobs.ts";
-import { requireUploadSpace, uploadDataSchema } from "./uploads.ts";
+import type { FileChangeReport, PerformedReply, SessionReply } from "../rpc.ts";
+import { base64Of, storeBlob, requireUploadSpace, uploadDataSchema } from "./uploads.ts";
+import type { InitialFile } from "../../agent/state/files.ts";
+import { SandboxError } from "../../sandbox/contract.ts";
+import { workspacePath } from "../../sandbox/paths.ts";
+import { isProtected } from "../../sandbox/writable.ts";
+
+/** Takes the files that a session begins with. They are stored at once and placed at the first use of the workspace. */
+
+const fileSchema = z
+  .strictObject({
+    path: wellFormedText(4_096).min(1).describe("From the root of the workspace."),
+    content: wellFormedText(8_388_608).optional().describe("Text."),
+    data: z.string().max(8_388_608).optional().describe("Base64, or a data URL."),
+  })
+  .refine(({ content, data }) => (content === undefined) !== (data === undefined), {
+    error: "give exactly one of content and data",
+  });
+
+/** Schema for the files of a creation; the limit of its body holds for all of them together. */
+export const initialFilesSchema = z.array(fileSchema).max(100);
+
+type GivenFile = z.output<typeof fileSchema>;
+
+/** Returns a path of the workspace without detours; refuses one that leads out of it. */
+const insidePath = (path: string, pointer: string): string => {
+  try {
+    return workspacePath(path);
+  } catch (error) {
+    if (!(error instanceof SandboxError)) throw error;
+    return refuseField("invalid_request", pointer, error.message);
+  }
+};
+
+/** Returns the path without detours; refuses one that no file can have. */
+const writablePath = (path: string, pointer: string): string => {
+  const found = insidePath(path, pointer);
+  return found !== "." && !isProtected(found)
+    ? found
+    : refuseField("invalid_request", pointer, "no file may be written there; use another path");
+};
+
+/** Refuses a path that is there twice, or that is also a folder of another. */
+const requireDistinct = (paths: readonly string[]): void => {
+  const known = new Set(paths);
+  for (const [index, path] of paths.entries()) {
+    const folders = path.split("/").map((_, end, segments) => segments.slice(0, end).join("/"));
+    const clash = paths.indexOf(path) < index ? path : folders.find((folder) => known.has(folder));
+    if (clash !== undefined)
+      refuseField("invalid_request", `/files/${index}/path`, `another file has the path ${clash}`);
+  }
+};
+
+const storeFile = (
+  draft: Draft,
+  { content, data = "" }: GivenFile,
+  index: number,
+): Omit<InitialFile, "path"> =>
+  content === undefined
+    ? { blob: storeBlob(draft, data && base64Of(data, `/files/${index}/data`)), encoding: "base64" }
+    : { blob: storeBlob(draft, content), encoding: "utf-8" };
+
+/** Stores the files of a creation; from now on the session has a workspace. */
+export const storeInitialFiles = (draft: Draft, files: readonly GivenFile[]): void => {
+  if (files.length === 0) return;
+  const paths = files.map((file, index) => writablePath(file.path, `/files/${index}/path`));
+  requireDistinct(paths);
+  draft.state.initialFiles = files.map((file, index) => ({
+    path: paths[index] ?? "",
+    ...storeFile(draft, file, index),
+  }));
+  draft.state.sandboxed = true;
+};
 
 /**
  * Defines what people do to the files of a workspace. The router reads and writes them in the sandbox itself;
@@ -150,17 +219,12 @@ const deletedMeanwhile: SessionReply = {
   problem: { code: "not_found", detail: "no such session" },
 };
 
-/**
- * Refusal for a session that was deleted, or migrated to another revision, while its workspace was made
- * ready.
- */
+/** Refusal for a session that was deleted, or migrated to another revision, while its workspace was made ready. */
 export const replacedMeanwhile: Problem = {
   code: "overloaded",
   detail: "The session changed while this began. Send the request again.",
   retryAfterMs: 1_000,
 };
-
-type PerformedReply = Extract<SessionReply, { ok: true }>;
 
 interface SessionUpdate {
   readonly update: <T>(change: (draft: Draft) => T) => T;
@@ -174,10 +238,7 @@ export const abandonChange = ({ update }: SessionUpdate, reply: SessionReply): v
   if (begun.success) update((draft) => abandonFileChange(draft, begun.data.change));
 };
 
-/**
- * Answers once the workspace is ready. The answer names the instance of the sandbox for which a change was
- * begun: another instance refuses it.
- */
+/** Answers once the workspace is ready, with the sandbox's instance for which a change was begun. */
 export const bindReply = async (
   reply: PerformedReply,
   sandbox: Pick<Sandbox, "ready" | "capabilities" | "instance">,

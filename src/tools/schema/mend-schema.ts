@@ -2,7 +2,15 @@ import type { JsonObject } from "../../chat/json.ts";
 import { isJsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { SchemaPlace } from "./keywords.ts";
-import { isList, isSchema, resolveReference, schemaPlaces, schemasUnder, valueRules } from "./keywords.ts";
+import {
+  isList,
+  isSchema,
+  resolveReference,
+  schemaPlaces,
+  schemasUnder,
+  valueRules,
+  mapSchemasUnder,
+} from "./keywords.ts";
 
 /**
  * Converts a JSON Schema of another author, of draft 4 to 2020-12, to one of 2020-12 that `schemaProblem` and
@@ -240,4 +248,24 @@ export const mendSchema = (schema: JsonObject): JsonObject | string => {
   return work.remote === null
     ? root
     : `it refers to ${work.remote.slice(0, 200)}, and only references inside it are followed`;
+};
+
+/** Cleans the notes of a JSON Schema: keywords that inform a reader and refuse no value. */
+
+const textNotes: ReadonlySet<string> = new Set(["title", "description"]);
+
+/** Notes that can be dropped without changing a schema's meaning. */
+const droppedNotes: ReadonlySet<string> = new Set(["$comment", "examples"]);
+
+/** Returns a schema with its titles and descriptions cleaned, without comments and examples; values stay unchanged. */
+export const cleanNotes = (schema: Json, clean: (text: string) => string): Json => {
+  if (!isJsonObject(schema)) return schema;
+  const kept = Object.entries(schema).filter(([keyword]) => !droppedNotes.has(keyword));
+  const cleaned = kept.map(([keyword, value]): readonly [string, Json] => {
+    if (textNotes.has(keyword) && typeof value === "string") return [keyword, clean(value)];
+    const place = schemaPlaces.get(keyword);
+    if (place === undefined) return [keyword, value];
+    return [keyword, mapSchemasUnder(place, value, (inner) => cleanNotes(inner, clean))];
+  });
+  return Object.fromEntries(cleaned);
 };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { LeaseAnswer, LeaseRequest } from "../../../src/agent/budgets/lease.ts";
 import { beginWithLease, findRunLeaseRequest } from "../../../src/agent/budgets/lease.ts";
-import { estimateCost } from "../../../src/agent/budgets/estimate-cost.ts";
+import { estimateCost } from "../../../src/agent/budgets/bounds.ts";
 import { drawLease } from "../../../src/engine/access/tenant/days.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import { openBench } from "../../support/bench.ts";

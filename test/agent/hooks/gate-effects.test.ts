@@ -1,4 +1,4 @@
-import { addSpending, noUsage } from "../../../src/agent/state/usage.ts";
+import { addSpending, noUsage } from "../../../src/agent/state/budget.ts";
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
 import { defineEffect } from "../../../src/agent/definition/effect.ts";

@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { Input } from "../../../src/agent/state/input.ts";
+import type { Input } from "../../../src/agent/state/thread.ts";
 import { eventsAs, resultsOf } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { textsOf } from "../loop/play.ts";

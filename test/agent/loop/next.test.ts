@@ -5,13 +5,12 @@ import type { ThreadFacts } from "../../../src/agent/loop/next.ts";
 import { next } from "../../../src/agent/loop/next.ts";
 import type { ReachedLimit } from "../../../src/agent/state/budget.ts";
 import type { Call } from "../../../src/agent/state/call.ts";
-import type { Phase, PreparedWork } from "../../../src/agent/state/phase.ts";
+import type { Phase, PreparedWork, Verification } from "../../../src/agent/state/phase.ts";
 import type { RunPlan } from "../../../src/agent/state/plan.ts";
 import { newPlan } from "../../../src/agent/state/plan.ts";
 import type { Run } from "../../../src/agent/state/run.ts";
 import { freshCounters, freshRun } from "../../../src/agent/state/run.ts";
 import type { Thread } from "../../../src/agent/state/thread.ts";
-import type { Verification } from "../../../src/agent/state/verification.ts";
 import { newThread } from "../../../src/agent/state/thread.ts";
 
 /** SE-9: `next` as a table. Values are built here and not reached, so that impossible ones are tried too. */

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { handleReachedLimit } from "../../../src/agent/turn/reached-limits.ts";
+import { handleReachedLimit } from "../../../src/agent/turn/ask-answers.ts";
 import type { Gate } from "../../../src/driver/host.ts";
 import type { Engine } from "../../../src/engine/engine.ts";
 import type { GateState, ReserveAnswer, GateSettlement } from "../../../src/model/gate.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Delta, ProviderFrame } from "../../../agent/state/delta.ts";
+import type { Delta, ProviderFrame } from "../../../agent/state/events.ts";
 import { purposes } from "../../../model/completer.ts";
 import type { CloseCode } from "../../../session/frames.ts";
 import { problemSchema } from "./problems.ts";

@@ -4,7 +4,7 @@ import type { BudgetFigures, RaiseQuestion } from "../../../agent/state/budget.t
 import type { Approval } from "../../../agent/state/call.ts";
 import type { EndReason, OnBusy, ReportedMessage, RunState } from "../../../agent/state/events.ts";
 import { failureReasons } from "../../../agent/state/events.ts";
-import type { Input } from "../../../agent/state/input.ts";
+import type { Input } from "../../../agent/state/thread.ts";
 import type { RunRecord } from "../../../agent/state/records.ts";
 import type { RunProblem, RunResult } from "../../../agent/state/run.ts";
 import type { ContentPart, Message, Part } from "../../../chat/message.ts";

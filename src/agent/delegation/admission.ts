@@ -3,7 +3,7 @@ import type { ToolErrorCode } from "../../tools/errors.ts";
 import { errorText } from "../../tools/errors.ts";
 import type { ChildTask } from "../../tools/session-request.ts";
 import { findNearestName } from "../../tools/suggest.ts";
-import { checkTurnBudget } from "../budgets/estimate-cost.ts";
+import { checkTurnBudget } from "../budgets/bounds.ts";
 import { describeLimit } from "../budgets/spend.ts";
 import type { Delegation } from "../definition/delegation.ts";
 import { depthLimitText, matchCapabilities } from "../definition/delegation.ts";
@@ -134,10 +134,7 @@ const findPersistentThread = (draft: Draft, caller: string, agent: string): Thre
       thread.parent?.thread === caller && thread.child?.persistent === true && thread.agent === agent,
   ) ?? null;
 
-/**
- * Returns whether the child runs in the background: by the agent's rule, or by the caller's choice where it
- * has one.
- */
+/** Returns whether the child runs in the background, by its agent's rule or its caller's choice. */
 const isBackground = ({ callable }: Delegation, name: string, task: ChildTask): boolean =>
   task.async === true || (task.agent !== null && callable.find((card) => card.name === name)?.async === true);
 

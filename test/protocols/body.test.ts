@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { digestBody } from "../../src/protocols/body-digest.ts";
+import { digestBody } from "../../src/protocols/body.ts";
 
 /** The digest of a body over its parts: the same for the same parts, however much of it was computed before. */
 
