@@ -71,10 +71,19 @@ const textsIn = (value: Json | undefined): readonly string[] =>
 const constantsIn = (value: Json | undefined): readonly string[] =>
   Array.isArray(value) ? value.flatMap((each: Json) => textsIn([fieldsOf(each)["const"] ?? null])) : [];
 
+/** Number of choices, and of characters of one, that a person can be shown. */
+const mostChoices = 100;
+const longestChoice = 200;
+
+const isShowable = (choice: string): boolean =>
+  choice.length <= longestChoice && choice === choice.replace(hidden, "");
+
+/** Returns the choices of a field; none if they cannot be shown as they are, so that it is answered in words. */
 const choicesOf = (field: JsonObject): readonly string[] => {
   if (field["type"] === "boolean") return ["yes", "no"];
   const found = [...textsIn(field["enum"]), ...constantsIn(field["oneOf"]), ...constantsIn(field["anyOf"])];
-  return [...new Set(found)];
+  const choices = [...new Set(found)];
+  return choices.length <= mostChoices && choices.every(isShowable) ? choices : [];
 };
 
 const describeField = ([name, field]: readonly [string, JsonObject]): string => {

@@ -92,6 +92,23 @@ test("TB-26: choices, yes and no, numbers and forms of several fields are asked 
   }
 });
 
+test("TB-26: choices that cannot be shown as they are, or are too many, are answered in words, and checked", async () => {
+  const disguised = ["yes", "no\u202eyllaer"];
+  const many = Array.from({ length: 500 }, (_, index) => `place ${index}`);
+  const long = ["here", "x".repeat(5_000)];
+  for (const choices of [disguised, many, long]) {
+    const server = await askingServer({ place: { type: "string", enum: choices } });
+    const bench = await deployBench(server);
+    await say(bench);
+    expect(askOf(bench).question?.options).toEqual([]);
+    expect(askOf(bench).question?.text.length).toBeLessThan(4_100);
+    await answer(bench, { decision: "answer", text: "elsewhere" });
+    expect(askOf(bench).question?.text).toMatch(/^The answer does not fit/);
+    await answer(bench, { decision: "answer", text: choices[0] });
+    expect(output(bench)).toContain(`"place":"${choices[0]}"`);
+  }
+});
+
 test("TB-26: an answer that does not fit is asked for again with the reason, and never reaches the server", async () => {
   const server = await askingServer({ count: { type: "integer", minimum: 1 } });
   const bench = await deployBench(server);
