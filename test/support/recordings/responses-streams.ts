@@ -12,7 +12,7 @@ const created =
   event("response.in_progress", { response: { ...response, status: "in_progress" } });
 const usage = {
   input_tokens: 100,
-  input_tokens_details: { cached_tokens: 40 },
+  input_tokens_details: { cached_tokens: 40, cache_write_tokens: 10 },
   output_tokens: 50,
   output_tokens_details: { reasoning_tokens: 20 },
   total_tokens: 150,
@@ -74,7 +74,7 @@ const streamOf = (name: string, expect: Expected, ...pieces: readonly string[]):
   expect,
   chunks: pieces.map((text, n) => ({ at: 80 + n * 15, text })),
 });
-const counted = [60, 50, 40, 0, 150];
+const counted = [50, 50, 40, 10, 150];
 const stop = (...parts: readonly ExpectedPart[]): Expected => ({ finish: "stop", parts, usage: counted });
 const calls = (...parts: readonly ExpectedPart[]): Expected => ({
   finish: "tool_calls",
@@ -164,6 +164,21 @@ export const responsesStreams: readonly Recording[] = [
     created,
     begin(0, "a") + more(0, '{"path":"a') + endCall(0, "a", '{"path":"a'),
     incomplete("max_output_tokens"),
+  ),
+  streamOf(
+    "cut-in-call",
+    { finish: "length", parts: [["call", "a", '{"path":"a']], usage: counted },
+    created,
+    begin(0, "a") + more(0, '{"path":"a'),
+    incomplete("max_output_tokens"),
+  ),
+  // vLLM names the end of every reply a completed one, and its status tells.
+  streamOf(
+    "cut-completed",
+    { finish: "length", parts: [["call", "a", '{"path":"a"}']], usage: counted },
+    created,
+    begin(0, "a") + more(0, '{"path":"a"}') + endCall(0, "a", '{"path":"a"}'),
+    incomplete("max_output_tokens").replaceAll("response.incomplete", "response.completed"),
   ),
   streamOf(
     "filtered",
