@@ -118,6 +118,33 @@ test("MO-3: encrypted reasoning and phases go back to the model that sent them, 
   expect(JSON.stringify(elsewhere)).not.toMatch(/encrypted|I look|commentary/);
 });
 
+test("MO-17: results follow their calls, also if the model said something after it called", () => {
+  const said = [
+    thought("rs_1", ""),
+    call("a"),
+    { type: "text", text: "I look." },
+    thought("rs_2", ""),
+    call("b"),
+  ] as const;
+  const input = inputOf(
+    message("user", "Go."),
+    message("assistant", said),
+    result("a", "fs_read", "A"),
+    result("b", "fs_read", "B"),
+  );
+  expect(
+    input.slice(1).map(({ type, id, call_id, content }) => content ?? id ?? `${type} ${call_id}`),
+  ).toEqual([
+    "I look.",
+    "rs_1",
+    "function_call a",
+    "rs_2",
+    "function_call b",
+    "function_call_output a",
+    "function_call_output b",
+  ]);
+});
+
 test("MO-3: reasoning that led to nothing is left out, since the API refuses it alone ★", () => {
   const cut = inputOf(
     message("user", "Go."),

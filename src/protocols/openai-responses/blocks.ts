@@ -94,21 +94,25 @@ const callItem = ({ id, name, args }: ToolCallPart): string =>
     arguments: replayArguments(args),
   } satisfies OpenAI.Responses.ResponseFunctionToolCall);
 
-/** Returns the items of an answer. Reasoning is refused unless what it led to follows it. */
+/**
+ * Returns the items of an answer: its texts before its calls, since servers look for the results right after the
+ * calls. Reasoning is refused unless what it led to follows it.
+ */
 const assistantItems = (parts: readonly Part[], request: ModelRequest, target: WireTarget): string[] => {
-  const items: string[] = [];
+  const texts: string[] = [];
+  const calls: string[] = [];
   let reasoning: string[] = [];
   for (const part of parts) {
     if (part.type === "reasoning") {
       reasoning.push(...reasoningItem(part, request, target));
       continue;
     }
-    if (part.type === "tool_call") items.push(...reasoning, callItem(part));
+    if (part.type === "tool_call") calls.push(...reasoning, callItem(part));
     else if (part.type === "text" && isVisible(part.text))
-      items.push(...reasoning, textItem(part, request, target));
+      texts.push(...reasoning, textItem(part, request, target));
     reasoning = [];
   }
-  return items;
+  return [...texts, ...calls];
 };
 
 const resultItem = (part: ToolResultPart, request: ModelRequest, target: WireTarget): string => {
