@@ -80,3 +80,11 @@ test.each([
   expect(await say(bench)).toMatchObject({ state: "completed" });
   expect(asked().map((request) => request.path)).toEqual([path, path]);
 });
+
+test("MO-35: reasoning that goes back, which a server need not count, is not taken for a cut input", async () => {
+  const bench = await open("kind: openai, model: gpt-5.4");
+  play([{ reasoning: "Hm. ".repeat(5_000) }, { text: "A crab." }], [{ text: "Two." }]);
+  await say(bench);
+  expect(await say(bench, "How many?")).toMatchObject({ state: "completed" });
+  expect(eventsOf(bench, "error")).toEqual([]);
+});
