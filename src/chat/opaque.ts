@@ -13,13 +13,12 @@ const withoutData = (part: Part): Part => {
 /** Returns whether a message holds what its provider may refuse: a signature, or encrypted reasoning. */
 export const isSealed = ({ parts }: Message): boolean => parts.some((part) => withoutData(part) !== part);
 
+const bareMessage = (message: Message): Message => {
+  const bare = bareMessages.get(message) ?? { ...message, parts: message.parts.map(withoutData) };
+  bareMessages.set(message, bare);
+  return bare;
+};
+
 /** Takes signatures and encrypted reasoning out of the messages before a `pos`. */
 export const withoutOpaque = (messages: readonly Message[], before: number): readonly Message[] =>
-  before === 0
-    ? messages
-    : messages.map((message) => {
-        if (message.pos >= before || !isSealed(message)) return message;
-        const bare = bareMessages.get(message) ?? { ...message, parts: message.parts.map(withoutData) };
-        bareMessages.set(message, bare);
-        return bare;
-      });
+  messages.map((message) => (message.pos < before && isSealed(message) ? bareMessage(message) : message));
