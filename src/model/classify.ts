@@ -94,9 +94,15 @@ const codesByStatus: Readonly<Record<number, ModelErrorCode>> = {
 
 const outOfMoneyPattern =
   /credit balance|insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing hard limit|used all available credits|spending limit|specified API usage limits|(extra usage is|usage credits are) required/i;
-/** Phrases of Anthropic, Google, OpenAI and xAI for reasoning that is not theirs, or not as they sent it. */
-const refusedReasoningPattern =
-  /invalid `?(signature|data)`? in `?(redacted_)?thinking|thinking`? blocks in the latest assistant message cannot be modified|thought.?signature is (not valid|invalid)|corrupted thought|encrypted.content\b.{0,99} could not be (verified|decrypted)|could not decrypt the provided encrypted.content/i;
+/** Phrases of Anthropic, Google, OpenAI and xAI for reasoning that is not theirs, or not as and where they sent it. */
+const refusedReasoning: readonly RegExp[] = [
+  /invalid `?(signature|data)`? in `?(redacted_)?thinking/i,
+  /thinking`? blocks in the latest assistant message cannot be modified/i,
+  /thought.?signature is (not valid|invalid)|corrupted thought/i,
+  /encrypted.(reasoning )?content\b.{0,99} (could not be (verified|decrypted)|not issued)/i,
+  /could not decrypt the provided encrypted.content/i,
+  /of type 'reasoning' was provided without|without its required 'reasoning' item/i,
+];
 const badKeyPattern =
   /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)|organization has been disabled/i;
 
@@ -117,7 +123,7 @@ const isQuota = (
 /** Returns the code of a refusal that only its sentence tells from others. */
 const codeOfPhrase = ({ message, details }: ErrorDetails): ModelErrorCode | undefined => {
   if (badKeyPattern.test(`${message} ${details}`)) return "auth";
-  return refusedReasoningPattern.test(message) ? "reasoning_refused" : undefined;
+  return refusedReasoning.some((phrase) => phrase.test(message)) ? "reasoning_refused" : undefined;
 };
 
 const codeOf = (details: ErrorDetails, status: number | undefined): ModelErrorCode => {

@@ -260,6 +260,14 @@ test.each([
   }),
   error({
     type: "invalid_request_error",
+    message: "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+  }),
+  error({
+    type: "invalid_request_error",
+    message: "reasoning encrypted_content was not issued to this caller",
+  }),
+  error({
+    type: "invalid_request_error",
     message: "messages.1.content.0: Invalid `signature` in `thinking` block",
   }),
   error({
