@@ -68,16 +68,19 @@ const ownData = (opaque: Opaque | undefined, request: ModelRequest, target: Wire
 
 const isFilled = (value: unknown): value is string => typeof value === "string" && value !== "";
 
-/** Returns the item of a reasoning part. Nothing is stored at the server, so one without encrypted content is none. */
+/**
+ * Returns the item of a reasoning part. Nothing is stored at the server, so one without encrypted content is none.
+ * Items go back without ids: after reasoning with its id, the API demands the very item that followed it, with its own.
+ */
 const reasoningItem = (part: ReasoningPart, request: ModelRequest, target: WireTarget): string[] => {
-  const { id, encrypted_content } = ownData(part.opaque, request, target);
+  const { encrypted_content } = ownData(part.opaque, request, target);
   if (!isFilled(encrypted_content)) return [];
   const summary = part.text === "" ? [] : [{ type: "summary_text" as const, text: part.text }];
   const item = { type: "reasoning", summary, encrypted_content } satisfies Omit<
     OpenAI.Responses.ResponseReasoningItem,
     "id"
   >;
-  return [serialise(isFilled(id) ? { ...item, id } : item)];
+  return [serialise(item)];
 };
 
 /** Returns the item of an answer's text, with the phase that the model gave it: commentary, or the final answer. */

@@ -142,13 +142,13 @@ const readWhole = (
   fill(opened, "refusal", readTexts(state, content, "refusal"), events);
 };
 
-/** Returns what must go back with an item: encrypted reasoning under its id, and the phase of a text. */
+/** Returns what must go back with an item: encrypted reasoning, and the phase of a text. */
 const opaqueOf = (
   { kind, filled }: OutputItem,
-  { id, encrypted_content, phase }: JsonObject,
+  { encrypted_content, phase }: JsonObject,
 ): Json | undefined => {
   if (kind === "reasoning" && typeof encrypted_content === "string" && encrypted_content !== "")
-    return typeof id === "string" ? { id, encrypted_content } : { encrypted_content };
+    return { encrypted_content };
   return kind === "text" && filled && typeof phase === "string" ? { phase } : undefined;
 };
 

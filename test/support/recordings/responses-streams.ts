@@ -66,7 +66,7 @@ const endThought = (output_index: number, ...summary: readonly string[]): string
   });
 const beginThought = (output_index: number): string =>
   added(output_index, { id: `rs_${output_index}`, type: "reasoning", summary: [] });
-const kept = (output_index: number): Json => ({ id: `rs_${output_index}`, encrypted_content: "gAAA==" });
+const kept: Json = { encrypted_content: "gAAA==" };
 
 const streamOf = (name: string, expect: Expected, ...pieces: readonly string[]): Recording => ({
   name: `responses-${name}`,
@@ -96,7 +96,7 @@ export const responsesStreams: readonly Recording[] = [
   ),
   streamOf(
     "reasoning-summary",
-    calls(["reasoning", "First.\n\nThen.", kept(0)], ["call", "a", "{}"]),
+    calls(["reasoning", "First.\n\nThen.", kept], ["call", "a", "{}"]),
     created,
     beginThought(0) + think(0, 0, "Fir") + think(0, 0, "st."),
     think(0, 1, "Then.") + endThought(0, "First.", "Then."),
@@ -105,7 +105,7 @@ export const responsesStreams: readonly Recording[] = [
   ),
   streamOf(
     "reasoning-silent",
-    stop(["reasoning", "", kept(0)], ["text", "Yes, it is."]),
+    stop(["reasoning", "", kept], ["text", "Yes, it is."]),
     created,
     beginThought(0) + endThought(0),
     message(1, "Yes, it is.", { phase: "final_answer" }),
@@ -124,7 +124,7 @@ export const responsesStreams: readonly Recording[] = [
   ),
   streamOf(
     "items-whole",
-    calls(["reasoning", "Hm.\n\nSo.", kept(0)], ["text", "One.\n\nTwo."], ["call", "a", '{"n":1}']),
+    calls(["reasoning", "Hm.\n\nSo.", kept], ["text", "One.\n\nTwo."], ["call", "a", '{"n":1}']),
     created,
     endThought(0, "Hm.", "So."),
     ended(1, {
