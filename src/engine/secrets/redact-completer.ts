@@ -55,7 +55,7 @@ const createFrameFilter = (redactor: Redactor): ((frame: string) => string) => {
       return value.map((each: unknown, at) => filterValue(each, `${place}[${at}]`, inDelta));
     if (typeof value !== "object" || value === null) return value;
     const { index, output_index: item = index } = fieldsOf(value);
-    const own = item === undefined ? place : `${place}#${String(item)}`;
+    const own = item === undefined ? place : `${place}#${JSON.stringify(item)}`;
     return Object.fromEntries(
       Object.entries(value).map(([key, each]) => {
         const isPiece = (inDelta || key === "delta") && !wholeTexts.has(key);
