@@ -1,5 +1,5 @@
 import { imageSize } from "./image-size.ts";
-import type { DocumentPart, ImagePart, Json, Part, ToolResultPart } from "./message.ts";
+import type { DocumentPart, ImagePart, Json, Part, ReasoningPart, ToolResultPart } from "./message.ts";
 
 /** The wire family of a provider, which decides how it counts images. */
 export type TokenFamily = "anthropic" | "openai-chat" | "gemini";
@@ -59,8 +59,11 @@ const estimatePart = (part: Part, options: EstimateOptions): number => {
   if (part.type === "tool_call") {
     return Math.ceil((utf8Length(part.id) + utf8Length(part.name) + utf8Length(part.args)) / 4);
   }
-  return part.opaque === undefined ? 0 : estimateText(part.text || JSON.stringify(part.opaque.data));
+  return estimateReasoningPart(part);
 };
+
+const estimateReasoningPart = ({ text, opaque }: ReasoningPart): number =>
+  opaque === undefined ? 0 : estimateText(text || JSON.stringify(opaque.data));
 
 const estimateResult = ({ content }: ToolResultPart, options: EstimateOptions): number => {
   let text = 0;
@@ -78,6 +81,12 @@ const estimateResult = ({ content }: ToolResultPart, options: EstimateOptions): 
  */
 export const estimateTokens = (parts: readonly Part[], options: EstimateOptions): number =>
   parts.reduce((sum, part) => sum + estimatePart(part, options), 4);
+
+/** Estimates the reasoning in a chat, which goes back, but which a provider may leave out and not count. */
+export const estimateReasoning = (chat: readonly { readonly parts: readonly Part[] }[]): number =>
+  chat
+    .flatMap(({ parts }) => parts.filter((part) => part.type === "reasoning"))
+    .reduce((sum, part) => sum + estimateReasoningPart(part), 0);
 
 /** Estimates a tool's part of a request: a quarter of its JSON, plus ten. */
 const estimateTool = (tool: { name: string; description: string; schema: Json }): number =>

@@ -42,6 +42,12 @@ const readErrorDetails = (body: Json): ErrorDetails => {
   };
 };
 
+/** OpenAI's reasons to fail a reply that it has begun which lie in the request. */
+const requestFaults =
+  "invalid_prompt data_residency_mismatch bio_policy cyber_policy misalignment_policy_violation image_content_policy_violation invalid_image invalid_image_format invalid_base64_image invalid_image_url invalid_image_mode image_too_large image_too_small image_parse_error image_file_too_large unsupported_image_media_type empty_image_file failed_to_download_image image_file_not_found".split(
+    " ",
+  );
+
 const codesByType: Readonly<Record<string, ModelErrorCode>> = {
   rate_limit_error: "rate_limited",
   rate_limit_exceeded: "rate_limited",
@@ -74,11 +80,7 @@ const codesByType: Readonly<Record<string, ModelErrorCode>> = {
   invalid_encrypted_content: "reasoning_refused",
   invalid_request_error: "invalid_request",
   invalid_argument: "invalid_request",
-  invalid_prompt: "invalid_request",
-  bio_policy: "invalid_request",
-  cyber_policy: "invalid_request",
-  misalignment_policy_violation: "invalid_request",
-  image_content_policy_violation: "invalid_request",
+  ...Object.fromEntries(requestFaults.map((name) => [name, "invalid_request"] as const)),
 };
 
 const codesByStatus: Readonly<Record<number, ModelErrorCode>> = {
@@ -96,8 +98,15 @@ const codesByStatus: Readonly<Record<number, ModelErrorCode>> = {
 
 const outOfMoneyPattern =
   /credit balance|insufficient[ _](quota|credits?|balance|funds)|exceeded your current quota|billing hard limit|used all available credits|spending limit|specified API usage limits|(extra usage is|usage credits are) required/i;
-const badSignaturePattern =
-  /invalid `?signature`? in `?thinking|thought.?signature is (not valid|invalid)|corrupted thought/i;
+/** Phrases of Anthropic, Google, OpenAI and xAI for reasoning that is not theirs, or not as and where they sent it. */
+const refusedReasoning: readonly RegExp[] = [
+  /invalid `?(signature|data)`? in `?(redacted_)?thinking/i,
+  /thinking`? blocks in the latest assistant message cannot be modified/i,
+  /thought.?signature is (not valid|invalid)|corrupted thought/i,
+  /encrypted.(reasoning )?content\b.{0,99} (could not be (verified|decrypted)|not issued)/i,
+  /could not decrypt the provided encrypted.content/i,
+  /of type 'reasoning' was provided without|without its required 'reasoning' item/i,
+];
 const badKeyPattern =
   /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)|organization has been disabled/i;
 
@@ -118,7 +127,7 @@ const isQuota = (
 /** Returns the code of a refusal that only its sentence tells from others. */
 const codeOfPhrase = ({ message, details }: ErrorDetails): ModelErrorCode | undefined => {
   if (badKeyPattern.test(`${message} ${details}`)) return "auth";
-  return badSignaturePattern.test(message) ? "reasoning_refused" : undefined;
+  return refusedReasoning.some((phrase) => phrase.test(message)) ? "reasoning_refused" : undefined;
 };
 
 const codeOf = (details: ErrorDetails, status: number | undefined): ModelErrorCode => {

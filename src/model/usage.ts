@@ -12,7 +12,7 @@ const usageNames = {
   cacheRead:
     "cache_read_input_tokens cacheReadInputTokens prompt_tokens_details.cached_tokens input_tokens_details.cached_tokens cached_tokens cachedTokens cachedContentTokenCount prompt_cache_hit_tokens cached_input_tokens cache_read cacheRead cached",
   cacheWrite:
-    "cache_creation_input_tokens cacheCreationInputTokens cache_write_input_tokens prompt_tokens_details.cache_write_tokens prompt_tokens_details.cache_creation_input_tokens cache_write cacheWrite",
+    "cache_creation_input_tokens cacheCreationInputTokens cache_write_input_tokens prompt_tokens_details.cache_write_tokens input_tokens_details.cache_write_tokens prompt_tokens_details.cache_creation_input_tokens cache_write cacheWrite",
   reasoning:
     "output_tokens_details.thinking_tokens completion_tokens_details.reasoning_tokens output_tokens_details.reasoning_tokens thoughtsTokenCount",
   total: "total_tokens totalTokens totalTokenCount total",

@@ -14,7 +14,11 @@ afterAll(() => fake.close());
 
 const secret = 'canary"of the\\key';
 
-const open = (kind: "anthropic" | "openai", top = "debug: { raw: events }"): Promise<Bench> =>
+const open = (
+  kind: "anthropic" | "openai",
+  top = "debug: { raw: events }",
+  model = kind === "openai" ? "gpt-5.2" : "claude-sonnet-5-5",
+): Promise<Bench> =>
   benchOf(
     `
 providers:
@@ -24,7 +28,7 @@ providers:
     api_key: \${KEY}
     headers: { X-One: "\${HEADER}" }
     rate_limit: { max_retries: 0 }
-    model: ${kind === "openai" ? "gpt-5.2" : "claude-sonnet-5-5"}
+    model: ${model}
 agents:
   - { name: helper, effects: [] }
 ${top}
@@ -82,6 +86,29 @@ test.each(["anthropic", "openai"] as const)(
     expect(all.length).toBeGreaterThan(10);
   },
 );
+
+test("★ MO-40: a secret is taken out of frames whose pieces of several items are mixed", async () => {
+  const event = (type: string, fields: object) => `data: ${JSON.stringify({ type, ...fields })}\n\n`;
+  const pieces = ["It is canary-of", "-the-key. Indeed."];
+  const item = { type: "message", role: "assistant", content: [] };
+  const raw = [
+    ...[0, 1].map((output_index) => event("response.output_item.added", { output_index, item })),
+    ...pieces.flatMap((delta) =>
+      [0, 1].map((output_index) => event("response.output_text.delta", { output_index, delta })),
+    ),
+    event("response.completed", { response: { status: "completed" } }),
+  ].join("");
+  fake.play(() => ({ raw }));
+  const bench = await open("openai", "debug: { raw: events }", "gpt-6.1-sol");
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+  const said = [0, 1].map((index) =>
+    bench.frames
+      .map(({ data }) => JSON.parse(data) as { output_index?: number; delta?: string })
+      .flatMap(({ output_index, delta }) => (output_index === index ? [delta] : []))
+      .join(""),
+  );
+  expect(said).toEqual(["It is [secret:KEY]. Indeed.", "It is [secret:KEY]. Indeed."]);
+});
 
 test("MO-40: what a provider says when it refuses a request is shown, without secrets, and not stored", async () => {
   const message = `Your organization must be verified, canary-of-the-key. ${"x".repeat(100_000)}`;

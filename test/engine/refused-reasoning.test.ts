@@ -94,6 +94,7 @@ test.each(dialects)(
     const [refused, taken, ...more] = fake.requests.slice(before);
     expect(refused?.text).toMatch(signed);
     expect(taken?.text).not.toMatch(signed);
+    expect(taken?.text.match(/"phase":/g) ?? []).toHaveLength(kind === "responses" ? 1 : 0);
     expect(more).toEqual([]);
     expect(lastText(bench, "assistant")).toBe("A crab.");
     expect(eventsOf(bench, "error").map(({ code }) => code)).toEqual(["reasoning_refused"]);
@@ -105,6 +106,17 @@ test.each(dialects)(
     expect(eventsOf(bench, "error")).toHaveLength(1);
   },
 );
+
+test("MO-25: a chat that holds phases but no reasoning is not asked again without them", async () => {
+  const [[kind, , refusal] = ["responses", / /, {}]] = dialects;
+  const bench = await open(kind as Kind);
+  fake.play(() => ({ speech: { pieces: [{ text: "A crab." }] } }));
+  expect(await say(bench, "Look")).toMatchObject({ state: "completed" });
+  fake.play(() => refusal);
+  const before = fake.requests.length;
+  expect(await say(bench, "And now?")).toMatchObject({ state: "failed", reason: "provider_error" });
+  expect(fake.requests.length - before).toBe(1);
+});
 
 test("MO-25: a provider that refuses reasoning though none is sent fails the run, and nothing turns in a circle", async () => {
   const [[kind, , refusal] = ["responses", / /, {}]] = dialects;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createProbe } from "../support/probe.ts";
-import { signatureFor } from "../support/fake-provider-fields.ts";
+import { sealFor } from "../support/fake-provider-fields.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { benchOf, eventsOf, lastText, say, wireEnv } from "./harness.ts";
@@ -57,8 +57,11 @@ test("MO-3: its encrypted reasoning and the phases of its texts go back byte for
   expect(await say(bench, "How many?")).toMatchObject({ state: "completed" });
   const input = (asked()[0]?.body["input"] ?? []) as readonly Record<string, unknown>[];
   const reasoning = input.filter(({ type }) => type === "reasoning");
-  expect(reasoning).toHaveLength(2);
-  for (const { id, encrypted_content: sent } of reasoning) expect(sent).toBe(signatureFor(String(id)));
+  expect(reasoning.map((item) => Object.keys(item))).toEqual(
+    Array.from({ length: 2 }, () => ["type", "summary", "encrypted_content"]),
+  );
+  const seals = reasoning.map(({ encrypted_content: sent }) => String(sent));
+  expect(seals).toEqual(seals.map((sent) => sealFor(sent.split(":")[0] ?? "")));
   expect(
     input.filter(({ phase }) => phase !== undefined).map(({ phase, content }) => [phase, content]),
   ).toEqual([
@@ -79,4 +82,12 @@ test.each([
   const asked = play([{ call: "look", args: { place: "pool" } }], [{ text: "Done." }]);
   expect(await say(bench)).toMatchObject({ state: "completed" });
   expect(asked().map((request) => request.path)).toEqual([path, path]);
+});
+
+test("MO-35: reasoning that goes back, which a server need not count, is not taken for a cut input", async () => {
+  const bench = await open("kind: openai, model: gpt-5.4");
+  play([{ reasoning: "Hm. ".repeat(5_000) }, { text: "A crab." }], [{ text: "Two." }]);
+  await say(bench);
+  expect(await say(bench, "How many?")).toMatchObject({ state: "completed" });
+  expect(eventsOf(bench, "error")).toEqual([]);
 });

@@ -240,9 +240,48 @@ test.each<[string, ModelErrorCode]>([
   ["invalid_prompt", "invalid_request"],
   ["cyber_policy", "invalid_request"],
   ["image_content_policy_violation", "invalid_request"],
+  ["invalid_image_format", "invalid_request"],
+  ["failed_to_download_image", "invalid_request"],
+  ["data_residency_mismatch", "invalid_request"],
   ["a_code_of_next_year", "server_error"],
 ])("MO-25: a reply that fails in its stream with %s is %s", (code, expected) => {
   expect(at(undefined, error({ code, message: "x" })).code).toBe(expected);
+});
+
+test.each([
+  { error: { type: "invalid_request_error", code: "invalid_encrypted_content", message: "x" } },
+  {
+    code: "invalid-argument",
+    error: "Could not decrypt the provided encrypted_content. Ensure the value is unmodified.",
+  },
+  error({
+    type: "invalid_request_error",
+    message: "The encrypted content gAAA...DQ== could not be verified.",
+  }),
+  error({
+    type: "invalid_request_error",
+    message: "Item 'rs_1' of type 'reasoning' was provided without its required following item.",
+  }),
+  error({
+    type: "invalid_request_error",
+    message: "reasoning encrypted_content was not issued to this caller",
+  }),
+  error({
+    type: "invalid_request_error",
+    message: "messages.1.content.0: Invalid `signature` in `thinking` block",
+  }),
+  error({
+    type: "invalid_request_error",
+    message: "messages.23.content.2: Invalid `data` in `redacted_thinking` block",
+  }),
+  error({
+    type: "invalid_request_error",
+    message:
+      "messages.5.content.1: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
+  }),
+  [error({ code: 400, status: "INVALID_ARGUMENT", message: "Thought signature is not valid." })],
+])("MO-3 MO-25: %j is reasoning that the provider refuses", (body) => {
+  expect(at(400, body)).toMatchObject({ code: "reasoning_refused", retryable: false });
 });
 
 test.each<[Record<string, string>, number | undefined]>([

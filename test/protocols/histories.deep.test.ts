@@ -4,7 +4,7 @@ import type { Json, Message, Part } from "../../src/chat/message.ts";
 import { buildView } from "../../src/chat/view.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import { checkBody } from "../support/fake-provider-check.ts";
-import { signatureFor } from "../support/fake-provider-fields.ts";
+import { sealFor, signatureFor } from "../support/fake-provider-fields.ts";
 import type { Kind } from "../support/fake-provider-fields.ts";
 import { message, requestOf, wireOf } from "../support/fake-provider-client.ts";
 
@@ -84,7 +84,7 @@ const strayData = fc.constantFrom<Json>(
 const opaqueOf = (text: string): fc.Arbitrary<Json> =>
   fc.oneof(
     fc.constant<Json>({ signature: signatureFor(text), thought_signature: "S" }),
-    fc.constant<Json>({ id: "rs_1", encrypted_content: signatureFor("rs_1") }),
+    fc.constant<Json>({ encrypted_content: sealFor("rs_1") }),
     strayData,
   );
 const reasoning = fc.record({ text: word, from: origin }).chain(({ text, from }): fc.Arbitrary<Part> => {

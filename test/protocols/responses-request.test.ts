@@ -6,7 +6,7 @@ import { checkBody } from "../support/fake-provider-check.ts";
 import { message, requestOf, result, wireOf } from "../support/fake-provider-client.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
-import { signatureFor } from "../support/fake-provider-fields.ts";
+import { sealFor } from "../support/fake-provider-fields.ts";
 
 interface Body {
   readonly input: readonly Readonly<Record<string, unknown>>[];
@@ -34,7 +34,7 @@ const thought = (id: string, text: string, from = own): Part => ({
   type: "reasoning",
   text,
   model: `${from.provider}/${from.model}`,
-  opaque: { ...from, data: { id, encrypted_content: signatureFor(id) } },
+  opaque: { ...from, data: { encrypted_content: sealFor(id) } },
 });
 const inputOf = (...messages: readonly Message[]) => build({ messages }).body.input.slice(1);
 
@@ -93,9 +93,8 @@ test("MO-3: encrypted reasoning and phases go back to the model that sent them, 
   ];
   const reasoning = (id: string, ...summary: readonly object[]) => ({
     type: "reasoning",
-    id,
     summary,
-    encrypted_content: signatureFor(id),
+    encrypted_content: sealFor(id),
   });
   expect(
     inputOf(message("user", "Go."), message("assistant", parts), result("a", "fs_read", "A")).slice(1, 5),
@@ -116,6 +115,31 @@ test("MO-3: encrypted reasoning and phases go back to the model that sent them, 
     result("a", "fs_read", "A"),
   );
   expect(JSON.stringify(elsewhere)).not.toMatch(/encrypted|I look|commentary/);
+});
+
+test("MO-17: results follow their calls, also if the model said something after it called", () => {
+  const said = [
+    thought("rs_1", ""),
+    call("a"),
+    { type: "text", text: "I look." },
+    thought("rs_2", ""),
+    call("b"),
+  ] as const;
+  const input = inputOf(
+    message("user", "Go."),
+    message("assistant", said),
+    result("a", "fs_read", "A"),
+    result("b", "fs_read", "B"),
+  );
+  expect(input.slice(1)).toMatchObject([
+    { role: "assistant", content: "I look." },
+    { type: "reasoning", encrypted_content: sealFor("rs_1") },
+    { type: "function_call", call_id: "a" },
+    { type: "reasoning", encrypted_content: sealFor("rs_2") },
+    { type: "function_call", call_id: "b" },
+    { type: "function_call_output", call_id: "a" },
+    { type: "function_call_output", call_id: "b" },
+  ]);
 });
 
 test("MO-3: reasoning that led to nothing is left out, since the API refuses it alone ★", () => {

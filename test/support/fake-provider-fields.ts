@@ -20,6 +20,9 @@ export const signatureFor = (thinking: string): string => {
   return `sig+/${hash.toString(36)}==`;
 };
 
+/** The encrypted content that this server issues for a piece of reasoning; anything else is refused. */
+export const sealFor = (reasoning: string): string => `${reasoning}:${signatureFor(reasoning)}`;
+
 /** The first fault of a list of checks, each run only if those before found none. */
 export const first = (...checks: readonly (() => string | null | undefined | false)[]): string | null => {
   for (const check of checks) {

@@ -9,7 +9,7 @@ import {
   lacksItems,
   list,
   namePattern,
-  signatureFor,
+  sealFor,
 } from "./fake-provider-fields.ts";
 import type { Fields } from "./fake-provider-fields.ts";
 import { argumentsOf, frame, hasCalls, split } from "./fake-provider-reply.ts";
@@ -65,18 +65,19 @@ const checkMessage = (item: Fields, where: string): string | null => {
 
 const checkReasoning = (item: Fields, where: string, next: unknown): string | null => {
   const { id, encrypted_content: encrypted, summary } = item;
+  const [sealed = ""] = String(encrypted).split(":");
   const follows = isFields(next) && (typeOf(next) === "function_call" || next["role"] === "assistant");
   return first(
     () => !Array.isArray(summary) && `Missing required parameter: '${where}.summary'.`,
-    () => typeof id === "string" && !id.startsWith("rs_") && `Invalid '${where}.id'`,
     () =>
       encrypted === undefined &&
       `Item with id '${String(id)}' not found. Items are not persisted when \`store\` is set to false.`,
     () =>
-      !list([signatureFor(String(id))]).includes(encrypted) &&
+      encrypted !== sealFor(sealed) &&
       "The encrypted content could not be verified. Reason: Encrypted content could not be decrypted or parsed.",
+    // With its id, the API looks for the very item that followed it.
     () =>
-      !follows &&
+      (!follows || (id !== undefined && next["id"] === undefined)) &&
       !(isFields(next) && typeOf(next) === "reasoning") &&
       `Item '${String(id)}' of type 'reasoning' was provided without its required following item.`,
   );
@@ -195,7 +196,7 @@ const itemFrames = (
       ),
       event("response.reasoning_summary_text.done", { ...place, text: piece.reasoning }),
       event("response.reasoning_summary_part.done", { ...place, part: part(piece.reasoning) }),
-      ended({ id, type: "reasoning", summary: [part(piece.reasoning)], encrypted_content: signatureFor(id) }),
+      ended({ id, type: "reasoning", summary: [part(piece.reasoning)], encrypted_content: sealFor(id) }),
     ];
   }
   const [kind, key, text] =

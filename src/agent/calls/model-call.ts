@@ -112,7 +112,7 @@ export const bookReply = (
 export const reportTruncatedInput = (
   draft: Draft,
   threadId: string,
-  { input }: ModelCall,
+  { input }: Pick<ModelCall, "input">,
   { usage, model }: Completion,
 ): void => {
   const run = runOf(draft, threadId);

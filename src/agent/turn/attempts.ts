@@ -1,5 +1,5 @@
 import { pauseAfter } from "../state/wait.ts";
-import type { Message } from "../../chat/message.ts";
+import { isSealed } from "../../chat/opaque.ts";
 import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
@@ -119,9 +119,7 @@ export const failAttempt = (
  */
 const leaveOutReasoning = (draft: Draft, threadId: string, { message }: ModelFailure): boolean => {
   const thread = threadOf(draft, threadId);
-  const isSent = ({ pos, parts }: Message) =>
-    pos >= thread.refusedBefore && parts.some((part) => "opaque" in part);
-  if (!thread.chat.some(isSent)) return false;
+  if (!thread.chat.some((each) => each.pos >= thread.refusedBefore && isSealed(each))) return false;
   thread.refusedBefore = thread.nextPos;
   const what = `${message} The chat goes on without it.`;
   emit(draft, threadId, "error", { code: "reasoning_refused", message: what, retryable: true });

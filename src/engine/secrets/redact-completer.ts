@@ -1,4 +1,4 @@
-import { parseJson } from "../../chat/json.ts";
+import { fieldsOf, parseJson } from "../../chat/json.ts";
 import type { Part } from "../../chat/message.ts";
 import type { Completer, Completion, ItemDelta } from "../../model/completer.ts";
 import { ModelError } from "../../model/error.ts";
@@ -54,7 +54,8 @@ const createFrameFilter = (redactor: Redactor): ((frame: string) => string) => {
     if (Array.isArray(value))
       return value.map((each: unknown, at) => filterValue(each, `${place}[${at}]`, inDelta));
     if (typeof value !== "object" || value === null) return value;
-    const own = "index" in value ? `${place}#${String(value.index)}` : place;
+    const { index, output_index: item = index } = fieldsOf(value);
+    const own = item === undefined ? place : `${place}#${JSON.stringify(item)}`;
     return Object.fromEntries(
       Object.entries(value).map(([key, each]) => {
         const isPiece = (inDelta || key === "delta") && !wholeTexts.has(key);

@@ -68,16 +68,19 @@ const ownData = (opaque: Opaque | undefined, request: ModelRequest, target: Wire
 
 const isFilled = (value: unknown): value is string => typeof value === "string" && value !== "";
 
-/** Returns the item of a reasoning part. Nothing is stored at the server, so one without encrypted content is none. */
+/**
+ * Returns the item of a reasoning part. Nothing is stored at the server, so one without encrypted content is none.
+ * Items go back without ids: after reasoning with its id, the API demands the very item that followed it, with its own.
+ */
 const reasoningItem = (part: ReasoningPart, request: ModelRequest, target: WireTarget): string[] => {
-  const { id, encrypted_content } = ownData(part.opaque, request, target);
+  const { encrypted_content } = ownData(part.opaque, request, target);
   if (!isFilled(encrypted_content)) return [];
   const summary = part.text === "" ? [] : [{ type: "summary_text" as const, text: part.text }];
   const item = { type: "reasoning", summary, encrypted_content } satisfies Omit<
     OpenAI.Responses.ResponseReasoningItem,
     "id"
   >;
-  return [serialise(isFilled(id) ? { ...item, id } : item)];
+  return [serialise(item)];
 };
 
 /** Returns the item of an answer's text, with the phase that the model gave it: commentary, or the final answer. */
@@ -94,21 +97,25 @@ const callItem = ({ id, name, args }: ToolCallPart): string =>
     arguments: replayArguments(args),
   } satisfies OpenAI.Responses.ResponseFunctionToolCall);
 
-/** Returns the items of an answer. Reasoning is refused unless what it led to follows it. */
+/**
+ * Returns the items of an answer: its texts before its calls, since servers look for the results right after the
+ * calls. Reasoning is refused unless what it led to follows it.
+ */
 const assistantItems = (parts: readonly Part[], request: ModelRequest, target: WireTarget): string[] => {
-  const items: string[] = [];
+  const texts: string[] = [];
+  const calls: string[] = [];
   let reasoning: string[] = [];
   for (const part of parts) {
     if (part.type === "reasoning") {
       reasoning.push(...reasoningItem(part, request, target));
       continue;
     }
-    if (part.type === "tool_call") items.push(...reasoning, callItem(part));
+    if (part.type === "tool_call") calls.push(...reasoning, callItem(part));
     else if (part.type === "text" && isVisible(part.text))
-      items.push(...reasoning, textItem(part, request, target));
+      texts.push(...reasoning, textItem(part, request, target));
     reasoning = [];
   }
-  return items;
+  return [...texts, ...calls];
 };
 
 const resultItem = (part: ToolResultPart, request: ModelRequest, target: WireTarget): string => {

@@ -142,13 +142,13 @@ const readWhole = (
   fill(opened, "refusal", readTexts(state, content, "refusal"), events);
 };
 
-/** Returns what must go back with an item: encrypted reasoning under its id, and the phase of a text. */
+/** Returns what must go back with an item: encrypted reasoning, and the phase of a text. */
 const opaqueOf = (
   { kind, filled }: OutputItem,
-  { id, encrypted_content, phase }: JsonObject,
+  { encrypted_content, phase }: JsonObject,
 ): Json | undefined => {
   if (kind === "reasoning" && typeof encrypted_content === "string" && encrypted_content !== "")
-    return typeof id === "string" ? { id, encrypted_content } : { encrypted_content };
+    return { encrypted_content };
   return kind === "text" && filled && typeof phase === "string" ? { phase } : undefined;
 };
 
@@ -168,19 +168,24 @@ const takeUsage = (response: JsonObject, events: ModelEvent[]): void => {
   if (isJsonObject(response["usage"])) events.push({ type: "usage", raw: response["usage"] });
 };
 
-/** Creates the reader of a reply's end; an incomplete reply without a known reason is cut. */
-const readEndAs =
-  (isWhole: boolean): EventReader =>
-  (state, event, events) => {
-    const response = fieldsOf(event["response"]);
-    for (const { kind, ended } of state.items.values())
-      if (kind === "call" && !ended) throw state.faults.broken("the end while a call is open");
-    takeUsage(response, events);
-    const { reason } = fieldsOf(response["incomplete_details"]);
-    const raw = isWhole ? "completed" : readText(state, reason);
-    state.done = true;
-    events.push({ type: "finish", reason: isWhole ? "stop" : (finishByReason.get(reason) ?? "length"), raw });
-  };
+/**
+ * Ends the reply. Its status decides, since servers (vLLM) send cut replies as completed ones; a cut reply without a
+ * known reason has reached its limit.
+ */
+const readEnd: EventReader = (state, event, events) => {
+  const response = fieldsOf(event["response"]);
+  const { reason } = fieldsOf(response["incomplete_details"]);
+  const isWhole =
+    event["type"] === "response.completed" &&
+    (response["status"] ?? "completed") === "completed" &&
+    (reason ?? null) === null;
+  for (const { kind, ended } of state.items.values())
+    if (isWhole && kind === "call" && !ended) throw state.faults.broken("the end while a call is open");
+  takeUsage(response, events);
+  const raw = isWhole ? "completed" : readText(state, reason);
+  state.done = true;
+  events.push({ type: "finish", reason: isWhole ? "stop" : (finishByReason.get(reason) ?? "length"), raw });
+};
 
 const readFailure: EventReader = (state, event, events) => {
   const response = fieldsOf(event["response"]);
@@ -199,8 +204,8 @@ const readers: Partial<Readonly<Record<EventType, EventReader>>> = {
   ),
   "response.reasoning_text.delta": readReasoningOf("response.reasoning_text.delta", "content_index"),
   "response.output_item.done": endItem,
-  "response.completed": readEndAs(true),
-  "response.incomplete": readEndAs(false),
+  "response.completed": readEnd,
+  "response.incomplete": readEnd,
   "response.failed": readFailure,
 };
 

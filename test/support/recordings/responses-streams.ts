@@ -12,7 +12,7 @@ const created =
   event("response.in_progress", { response: { ...response, status: "in_progress" } });
 const usage = {
   input_tokens: 100,
-  input_tokens_details: { cached_tokens: 40 },
+  input_tokens_details: { cached_tokens: 40, cache_write_tokens: 10 },
   output_tokens: 50,
   output_tokens_details: { reasoning_tokens: 20 },
   total_tokens: 150,
@@ -66,7 +66,7 @@ const endThought = (output_index: number, ...summary: readonly string[]): string
   });
 const beginThought = (output_index: number): string =>
   added(output_index, { id: `rs_${output_index}`, type: "reasoning", summary: [] });
-const kept = (output_index: number): Json => ({ id: `rs_${output_index}`, encrypted_content: "gAAA==" });
+const kept: Json = { encrypted_content: "gAAA==" };
 
 const streamOf = (name: string, expect: Expected, ...pieces: readonly string[]): Recording => ({
   name: `responses-${name}`,
@@ -74,7 +74,7 @@ const streamOf = (name: string, expect: Expected, ...pieces: readonly string[]):
   expect,
   chunks: pieces.map((text, n) => ({ at: 80 + n * 15, text })),
 });
-const counted = [60, 50, 40, 0, 150];
+const counted = [50, 50, 40, 10, 150];
 const stop = (...parts: readonly ExpectedPart[]): Expected => ({ finish: "stop", parts, usage: counted });
 const calls = (...parts: readonly ExpectedPart[]): Expected => ({
   finish: "tool_calls",
@@ -96,7 +96,7 @@ export const responsesStreams: readonly Recording[] = [
   ),
   streamOf(
     "reasoning-summary",
-    calls(["reasoning", "First.\n\nThen.", kept(0)], ["call", "a", "{}"]),
+    calls(["reasoning", "First.\n\nThen.", kept], ["call", "a", "{}"]),
     created,
     beginThought(0) + think(0, 0, "Fir") + think(0, 0, "st."),
     think(0, 1, "Then.") + endThought(0, "First.", "Then."),
@@ -105,7 +105,7 @@ export const responsesStreams: readonly Recording[] = [
   ),
   streamOf(
     "reasoning-silent",
-    stop(["reasoning", "", kept(0)], ["text", "Yes, it is."]),
+    stop(["reasoning", "", kept], ["text", "Yes, it is."]),
     created,
     beginThought(0) + endThought(0),
     message(1, "Yes, it is.", { phase: "final_answer" }),
@@ -124,7 +124,7 @@ export const responsesStreams: readonly Recording[] = [
   ),
   streamOf(
     "items-whole",
-    calls(["reasoning", "Hm.\n\nSo.", kept(0)], ["text", "One.\n\nTwo."], ["call", "a", '{"n":1}']),
+    calls(["reasoning", "Hm.\n\nSo.", kept], ["text", "One.\n\nTwo."], ["call", "a", '{"n":1}']),
     created,
     endThought(0, "Hm.", "So."),
     ended(1, {
@@ -164,6 +164,21 @@ export const responsesStreams: readonly Recording[] = [
     created,
     begin(0, "a") + more(0, '{"path":"a') + endCall(0, "a", '{"path":"a'),
     incomplete("max_output_tokens"),
+  ),
+  streamOf(
+    "cut-in-call",
+    { finish: "length", parts: [["call", "a", '{"path":"a']], usage: counted },
+    created,
+    begin(0, "a") + more(0, '{"path":"a'),
+    incomplete("max_output_tokens"),
+  ),
+  // vLLM names the end of every reply a completed one, and its status tells.
+  streamOf(
+    "cut-completed",
+    { finish: "length", parts: [["call", "a", '{"path":"a"}']], usage: counted },
+    created,
+    begin(0, "a") + more(0, '{"path":"a"}') + endCall(0, "a", '{"path":"a"}'),
+    incomplete("max_output_tokens").replaceAll("response.incomplete", "response.completed"),
   ),
   streamOf(
     "filtered",
