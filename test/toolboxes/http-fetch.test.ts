@@ -461,7 +461,9 @@ test("TB-19: where a redirect leads from a POST to a GET that is not made, the P
     ]);
   }
   const read = await fetched({ url: site }, { web: broken });
-  expect(read.text).toBe("unavailable: the connection to dock.example failed; check the address, or try later");
+  expect(read.text).toBe(
+    "unavailable: the connection to dock.example failed; check the address, or try later",
+  );
 });
 
 const canary = "canary-token-0123456789";
