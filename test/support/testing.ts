@@ -27,7 +27,7 @@ import { workspaceWith } from "./workspace.ts";
 
 export interface SessionOptions {
   /** What the models say, in the form of `scripts/*.yaml`; omitted: what the team's own scripts say. */
-  readonly script?: Omit<z.input<typeof scriptSchema>, "script">;
+  readonly script?: z.input<typeof scriptSchema>;
   /** The agent that the session is opened with; omitted: the team's entry agent. */
   readonly agent?: string;
   /** The files of the workspace, by path. */
@@ -83,7 +83,7 @@ const withScript = (
   { team, draft }: Awaited<ReturnType<typeof compile>>,
   given: NonNullable<SessionOptions["script"]>,
 ): Team => {
-  const { data: script, error } = scriptSchema.safeParse({ script: 1, ...given }, { error: describeIssue });
+  const { data: script, error } = scriptSchema.safeParse(given, { error: describeIssue });
   if (script === undefined) {
     const faults = error.issues.map((issue) => `script ${issue.path.join(".")}: ${messageOf(issue)}`);
     throw new Error(faults.join("\n"));
