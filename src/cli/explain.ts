@@ -5,7 +5,6 @@ import type { ExtensionModule } from "../config/extensions.ts";
 import { builtInToolboxDefinitions as builtIn } from "../config/known.ts";
 import type { Toolbox } from "../config/known.ts";
 import { suggestFor } from "../config/document/suggest.ts";
-import type { Team } from "../config/team.ts";
 import { createEngine } from "../engine/create.ts";
 import type { Engine } from "../engine/engine.ts";
 import { readBindings, readWranglerFile } from "./bindings.ts";
@@ -62,18 +61,22 @@ const printEffects = (terminal: Terminal): ExitCode => {
   return exitCodes.fine;
 };
 
-const printRows = (
-  terminal: Terminal,
-  team: Team,
-  general: readonly ExplainedValue[],
-  agents: readonly { readonly agent: string; readonly rows: readonly ExplainedValue[] }[],
-): void => {
-  terminal.print(`team ${team.name} ${team.revision}; durations in milliseconds, sizes in bytes`);
-  for (const line of formatTable(general)) terminal.print(line);
-  for (const { agent, rows } of agents) {
-    terminal.print(`agent ${agent}`);
-    for (const line of formatTable(rows)) terminal.print(line);
+interface ExplainedRows {
+  /** `team` with its name and revision, or `agent` with its name. */
+  readonly title: string;
+  readonly rows: readonly ExplainedValue[];
+}
+
+/** Prints the values that somebody wrote or that follow from those; with `all` those of defaults, too. */
+const printRows = (terminal: Terminal, explained: readonly ExplainedRows[], all: boolean): void => {
+  let left = 0;
+  for (const { title, rows } of explained) {
+    const shown = all ? rows : rows.filter(({ origin }) => origin !== "default");
+    left += rows.length - shown.length;
+    terminal.print(title);
+    for (const line of formatTable(shown)) terminal.print(line);
   }
+  if (left > 0) terminal.print(`${left} other values have their defaults; --all shows them`);
 };
 
 /** Reads the bindings of the team's environment. */
@@ -125,7 +128,9 @@ export const runExplain = async (
     terminal.print(JSON.stringify({ team: name, revision, general, agents, warnings: diagnostics }));
     return exitCodes.fine;
   }
-  printRows(terminal, team, general, agents);
+  const title = `team ${name} ${team.revision}; durations in milliseconds, sizes in bytes`;
+  const explained = agents.map(({ agent, rows }) => ({ title: `agent ${agent}`, rows }));
+  printRows(terminal, [{ title, rows: general }, ...explained], flags.all === true);
   printDiagnostics(terminal, diagnostics, false);
   return exitCodes.fine;
 };

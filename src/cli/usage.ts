@@ -15,7 +15,7 @@ export const usageText = `limpet <command>
   new-team <name> [--from team | --import file-or-folder]
                                            make config/<name>/ and its environment in wrangler.toml: a copy of a
                                            team, or what Shelly's file or .shelly folder comes to
-  explain <team> [agent] [--json]          what a team comes to, each value with its origin
+  explain <team> [agent] [--all] [--json]  what a team comes to, each value with its origin; --all shows defaults, too
   explain --kinds                          known kinds and built-in toolboxes
   explain --effects                        effects with their parameters, as the table of the documentation
   deploy <team> [--dry-run]                check a team and its secrets, then deploy its sandbox and its Worker;
@@ -132,7 +132,7 @@ const allowedFlags: Readonly<Record<string, readonly string[]>> = {
   "build-shell": [],
   "build-client": [],
   "new-team": ["from", "import"],
-  explain: ["kinds", "effects", "json"],
+  explain: ["kinds", "effects", "all", "json"],
   deploy: ["dry-run"],
   chat: [...remoteFlags, "agent"],
   send: [...remoteFlags, "agent", "wait", "on-busy"],

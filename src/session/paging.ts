@@ -7,7 +7,7 @@ import { refuse } from "./problems.ts";
 /** Schema for a whole number, which may come as text, because queries hold only texts. */
 export const wholeNumberSchema = (min: number, max: number) =>
   z.preprocess(
-    (value) => (typeof value === "string" && /^\d{1,16}$/.test(value) ? Number(value) : value),
+    (value) => (typeof value === "string" && /^-?\d{1,16}$/.test(value) ? Number(value) : value),
     z.int().min(min).max(max),
   );
 

@@ -1,6 +1,7 @@
 import type { BrowserReach } from "./egress/browser-page.ts";
 import type { TimeLimits } from "../sandbox/time-limit.ts";
 import type { Egress } from "./egress/egress.ts";
+import { EgressError } from "./egress/egress.ts";
 
 /** Defines a tool's reach outside its session: only the hosts and the references to secrets that it declares. */
 
@@ -38,8 +39,8 @@ export interface ToolReach {
   /** Returns a secret that the tool declares in `secrets`; throws for any other. */
   readonly secret: (name: string) => Secret;
   /**
-   * Sends a request to one of the tool's `hosts` through the deployment's egress; otherwise rejects
-   * (`EgressError`).
+   * Sends a request to one of the tool's `hosts` through the deployment's egress; otherwise, and where the
+   * connection fails, rejects with an `EgressError`.
    */
   readonly egress: (address: SealedText | URL, request?: ReachRequest) => Promise<Response>;
   /** Browsers that the deployment binds; only the browser toolbox has them. */
@@ -94,6 +95,13 @@ export const noReach: ToolReach = {
 
 const standardBytes = 1_048_576;
 
+/** Explains a failed connection; the platform's own words differ each time, so that equal calls would look new. */
+const unreachable = (error: unknown, address: string, { aborted }: AbortSignal): unknown => {
+  if (aborted || error instanceof EgressError) return error;
+  const host = URL.parse(address)?.host ?? "the host";
+  return new EgressError("unreachable", `the connection to ${host} failed; check the address, or try later`);
+};
+
 const isList = (text: SealedText | URL | Uint8Array): text is readonly (string | Secret)[] =>
   Array.isArray(text);
 
@@ -128,16 +136,20 @@ export const createReach = (
       { method, headers = {}, body, redirects = "follow", maxBytes = standardBytes, timeout, ...more } = {},
     ) => {
       const ends = more.signal === undefined ? signal : AbortSignal.any([signal, more.signal]);
-      const answer = await egress(opened(address), {
+      const until = timeout === undefined ? ends : limit(timeout, ends);
+      const target = opened(address);
+      const answer = await egress(target, {
         ...(method === undefined ? {} : { method }),
         headers: Object.entries(headers).map(([name, value]): [string, string] => [name, opened(value)]),
         ...(body === undefined ? {} : { body: body instanceof Uint8Array ? body : opened(body) }),
         redirects,
         maxBytes,
         ...more,
-        signal: timeout === undefined ? ends : limit(timeout, ends),
+        signal: until,
         secrets: [...values.values()],
         ...(hosts.includes(anyHost) ? {} : { origins: hosts }),
+      }).catch((error: unknown) => {
+        throw unreachable(error, target, until);
       });
       // A fetched response holds its address, which may contain a secret; a new one does not.
       return new Response(answer.body, answer);

@@ -58,6 +58,8 @@ test("AP-70: of the Worker's log it shows what went wrong, once, and texts that 
     log({ msg: "request", method: "POST", route: "POST /v1/sessions", status: 400, code: "invalid_json" }),
     "[wrangler:info] POST /v1/sessions 400 Bad Request (9ms)",
     log({ msg: "run_failed", level: "warn" }),
+    log({ msg: "error", level: "error", session: "s_a", run: "run_1", turn: 100, code: "max_iterations" }),
+    log({ msg: "error", level: "error", session: "s_a", code: "storage_error" }),
     "[limpet-acme] tide",
     "  { hour: 1 }",
     "[wrangler:info] GET /healthz 200 OK (9ms)",
@@ -71,6 +73,8 @@ test("AP-70: of the Worker's log it shows what went wrong, once, and texts that 
   expect(shown(lines.join("\n"))).toEqual([
     "400 POST /v1/sessions invalid_json",
     '{"at":"2026-11-23T18:19:08.490Z","level":"warn","msg":"run_failed"}',
+    "run_1 of s_a: max_iterations",
+    "s_a: storage_error",
     "tide",
     "  { hour: 1 }",
     "Uncaught Error: no harbour",

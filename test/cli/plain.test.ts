@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { eventLine } from "../../src/cli/client/event-line.ts";
 import { readAnswer } from "../../src/cli/client/asks.ts";
-import { oneLine, toPlainText, shortInput } from "../../src/cli/client/plain.ts";
+import { money, oneLine, toPlainText, shortInput } from "../../src/cli/client/plain.ts";
 import type { Json } from "../../src/chat/message.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 
@@ -83,4 +83,9 @@ test.each([
   [budget, "lots", "type a number, or n"],
 ])("AP-53 AP-19: an answer is read as it is meant, %#", (about, line, answer) => {
   expect(readAnswer(about, line)).toEqual(answer);
+});
+
+test("AP-53: a cost is written in cents, or in two digits of less than a cent, and never with an exponent", () => {
+  const costs = [null, 0, 0.000_000_3, 0.000_012, 0.0042, 0.009_99, 1.234];
+  expect(costs.map(money)).toEqual(["", "", "<$0.00001", "$0.000012", "$0.0042", "$0.01", "$1.23"]);
 });

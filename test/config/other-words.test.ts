@@ -21,6 +21,18 @@ test("CF-29: a key by which another product calls it is told by ours, and one th
   expect(inDefaults, "defaults have no instructions").toMatch(/unknown key "system_prompt"$/);
 });
 
+test("CF-29: a key that belongs into a map below is told its place, however it is spelt", async () => {
+  const hintOf = async (lines: Parameters<typeof team>[0]): Promise<string> =>
+    (await complaints(team(lines))).join("\n").split("\n  ")[1] ?? "";
+  expect(await hintOf({ top: "budgets: { max_cost_usd: 1 }" })).toBe('did you mean "run.max_cost_usd"?');
+  expect(await hintOf({ top: "rules: []" })).toBe('did you mean "permissions.rules"?');
+  expect(await hintOf({ top: "max_iterations: 5" })).toBe('did you mean "defaults.options.max_iterations"?');
+  expect(await hintOf({ agent: "    inherit: union" })).toBe('did you mean "delegation.inherit"?');
+  expect(await hintOf({ agent: "    maxIterations: 5" })).toBe('did you mean "options.max_iterations"?');
+  expect(await hintOf({ agent: "    max_duration: 5m" })).toBe('did you mean "guards.budget.max_duration"?');
+  expect(await hintOf({ provider: "    max_retries: 3" })).toBe('did you mean "rate_limit.max_retries"?');
+});
+
 const told = async (yaml: string): Promise<string> =>
   (await complaints(yaml)).map((line) => line.split(/ error \w+ /)[1] ?? line).join("\n");
 

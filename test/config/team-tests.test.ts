@@ -70,6 +70,13 @@ test("CF-1: an option that there is not is refused with the nearest", async () =
   );
 });
 
+test("CF-1: a script of a wrong form is refused with the place that is wrong", async () => {
+  const options = { script: { replies: [{ reply: [{ text: "Yes." }], stall: 5 }] } };
+  await expect(openSession(folderOf(team()), options as object)).rejects.toThrow(
+    /^script replies\.0: "stall" is not known here$/,
+  );
+});
+
 test("CF-1: a secret that a tool asks for has a made-up value, like one of the team file", async () => {
   const imports = [
     `import * as z from ${JSON.stringify(join(root, "node_modules/zod/index.js"))};`,

@@ -2,6 +2,8 @@ import type { Fixture } from "./fixtures.ts";
 import { scripted, team } from "./support.ts";
 
 const second = "  - name: helper";
+const clerk = (depth: number): string =>
+  `  - name: clerk\n    options: { max_delegation_depth: ${depth} }\n    delegation: { may_call: [helper] }`;
 const declares = (...names: readonly string[]): Fixture["badOptions"] & object => ({
   declared: { place: { file: "wrangler.toml", line: 8, column: 1 }, names: new Set(names) },
 });
@@ -121,6 +123,18 @@ export const warnings: readonly Fixture[] = [
     ],
     good: team({
       agent: `    guards: { budget: { max_cost_usd: 1 } }\n${second}\n    model: mystery`,
+    }),
+  },
+  {
+    code: "unpriced_model",
+    bad: team({
+      agent: `    options: { max_delegation_depth: 2 }\n    delegation: { may_call: [clerk] }\n    guards: { budget: { max_cost_usd: 1 } }\n${clerk(2)}\n${second}\n    model: mystery`,
+    }),
+    says: [
+      "team.yaml:16:12 warning unpriced_model agents[2].model: the price of mystery is not known, so its calls count in tokens only\n  set models.mystery.price",
+    ],
+    good: team({
+      agent: `    options: { max_delegation_depth: 2 }\n    delegation: { may_call: [clerk] }\n    guards: { budget: { max_cost_usd: 1 } }\n${clerk(1)}\n${second}\n    model: mystery`,
     }),
   },
   {

@@ -440,7 +440,7 @@ test("AP-54: sessions are renamed, filtered and deleted from the list, which ask
   await close();
 });
 
-test("AP-54: sessions with the same title say when they began, and their menus do so, too", async () => {
+test("AP-54: sessions with the same title say when they began, and so do their menus and the palette", async () => {
   const { page, close } = await openConsole(browser, server.url);
   const api = createApi(server.url);
   const ids = [await api.create({ title: "Twin" }), await api.create({ title: "Twin" })];
@@ -452,6 +452,12 @@ test("AP-54: sessions with the same title say when they began, and their menus d
   const menu = page.getByRole("button", { name: /^What to do with Twin \d/ });
   expect(await menu.count()).toBe(2);
   expect(await page.locator(".session", { hasText: "Single" }).textContent()).toMatch(/^Single[^\d]/);
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option", { name: /^Session: Single/ }).waitFor();
+  const offered = await page.getByRole("option").allTextContents();
+  expect(offered.filter((each) => /^Session: Twin *\d?\d:\d\d:\d\d.* · now$/.test(each))).toHaveLength(2);
+  expect(offered.filter((each) => /^Session: Single *\w+ · now$/.test(each))).toHaveLength(1);
+  await page.keyboard.press("Escape");
   for (const id of ids) await api.delete(`/v1/sessions/${id}`);
   await close();
 });

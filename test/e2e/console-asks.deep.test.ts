@@ -250,7 +250,7 @@ test("AP-54: an edit of an approval that is decided elsewhere can still be read 
   const { body } = await site.api.get(`/v1/sessions/${session}/asks?status=open`);
   const [{ id }] = body["data"] as readonly [{ readonly id: string }];
   await site.api.post(`/v1/sessions/${session}/asks/${id}`, { decision: "approve" });
-  await unused.getByText("You approved while you were editing.").waitFor();
+  await unused.getByText("You approved. Your version was not used:").waitFor();
   expect(await version.inputValue()).toBe(edited);
   await unused.locator("textarea:focus").waitFor();
   // Who was still typing presses no key of the page.

@@ -204,8 +204,9 @@ test("AP-70: a port that is taken is told before anything starts, with a command
   expect([0, port]).not.toContain(Number(free));
 });
 
-test("AP-70: a team that does not exist is an error with the way out", async () => {
-  const started = startGroup("npm", ["-s", "start", "--", "--env", "nobody"], { cwd: project.folder });
+test("AP-70: a team that does not exist is an error with the way out, even at a port that is taken", async () => {
+  const args = ["-s", "start", "--", "--env", "nobody", "--port", String(port)];
+  const started = startGroup("npm", args, { cwd: project.folder });
   expect(await started.ended).toBe(1);
   expect(started.output()).toMatch(
     /^There is no team nobody\. There are .*\bassistant\b.*; npx limpet new-team nobody creates it\.$/m,

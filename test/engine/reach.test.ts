@@ -248,3 +248,18 @@ test.each([
     });
   expect(define).toThrow(problem);
 });
+
+test("TB-37: a tool whose host cannot be reached tells the model so, in the same words each time", async () => {
+  const lost = createServer();
+  await new Promise<void>((resolve) => lost.listen(0, "127.0.0.1", resolve));
+  const { port: closed } = lost.address() as AddressInfo;
+  await new Promise((resolve) => lost.close(resolve));
+  const host = `127.0.0.1:${closed}`;
+  const bench = await calling(({ egress }) => read(egress(`http://${host}/`)), {
+    hosts: [`http://${host}`],
+    env: { TIDE_TOKEN: secret, LIMPET_PRIVATE_EGRESS: host },
+  });
+  expect(lastText(bench, "tool")).toBe(
+    `unavailable: the connection to ${host} failed; check the address, or try later`,
+  );
+});

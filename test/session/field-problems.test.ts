@@ -46,6 +46,7 @@ test("AP-10: a field that takes several shapes is refused at the place that is w
     ["create", { input: { content: " " } }, "/input/content", "must not be blank"],
     ["create", { input: { text: "x" } }, "/input/content", shapes],
     ["create", { input: 5 }, "/input", "expected a text or an object, found the number 5"],
+    ["events", { after: "-2" }, "/after", "the value must be at least 0"],
     ["rewind", {}, "/at", '"at" is required here'],
     ["patch", { budget: { max_duration: "30 minutes" } }, "/budget/max_duration", '"10m"'],
     ["patch", { budget: { max_duration: -1 } }, "/budget/max_duration", "the value must be at least 0"],

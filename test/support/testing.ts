@@ -13,6 +13,7 @@ import { suggestFor } from "../../src/config/document/suggest.ts";
 import { checkScript } from "../../src/model/scripted/check.ts";
 import type { ModelRequest } from "../../src/model/completer.ts";
 import { scriptSchema } from "../../src/model/scripted/schema.ts";
+import { describeIssue, messageOf } from "../../src/schema.ts";
 import { findUnknownKey } from "../../src/tools/suggest.ts";
 import { openBench } from "./bench.ts";
 import { engineOptions } from "./teams.ts";
@@ -26,7 +27,7 @@ import { workspaceWith } from "./workspace.ts";
 
 export interface SessionOptions {
   /** What the models say, in the form of `scripts/*.yaml`; omitted: what the team's own scripts say. */
-  readonly script?: Omit<z.input<typeof scriptSchema>, "script">;
+  readonly script?: z.input<typeof scriptSchema>;
   /** The agent that the session is opened with; omitted: the team's entry agent. */
   readonly agent?: string;
   /** The files of the workspace, by path. */
@@ -82,7 +83,11 @@ const withScript = (
   { team, draft }: Awaited<ReturnType<typeof compile>>,
   given: NonNullable<SessionOptions["script"]>,
 ): Team => {
-  const script = scriptSchema.parse({ script: 1, ...given });
+  const { data: script, error } = scriptSchema.safeParse(given, { error: describeIssue });
+  if (script === undefined) {
+    const faults = error.issues.map((issue) => `script ${issue.path.join(".")}: ${messageOf(issue)}`);
+    throw new Error(faults.join("\n"));
+  }
   const names = {
     agents: new Set(team.agents.map(({ name }) => name)),
     tools: draft.tools,

@@ -37,8 +37,11 @@ export const duration = (ms: number): string => {
 };
 
 /** Formats a cost in US dollars; empty if it is zero or unknown. */
-export const money = (usd: number | null): string =>
-  usd === null || usd === 0 ? "" : `$${usd < 0.01 ? usd.toPrecision(2) : usd.toFixed(2)}`;
+export const money = (usd: number | null): string => {
+  if (usd === null || usd === 0) return "";
+  if (usd < 0.00001) return "<$0.00001";
+  return `$${usd < 0.00995 ? usd.toPrecision(2) : usd.toFixed(2)}`;
+};
 
 const textOf = (value: unknown): string =>
   typeof value === "string" ? value : (JSON.stringify(value) ?? "");

@@ -22,7 +22,7 @@ const buildTeam = async (root: string, team: string): Promise<string | null> => 
 };
 
 /** Returns why a team cannot be served; null if it can. */
-const findTeamProblem = (root: string, team: string): string | null => {
+export const findTeamProblem = (root: string, team: string): string | null => {
   const teams = listTeams(root);
   if (!teams.includes(team))
     return `There is no team ${team}. There are ${teams.join(", ")}; npx limpet new-team ${team} creates it.`;
@@ -33,19 +33,14 @@ const findTeamProblem = (root: string, team: string): string | null => {
 
 /**
  * Builds a team that was never built: prints what is wrong with it and waits for the next change as often as it takes.
- * A team with a build needs none here: wrangler builds it, and goes on with the last good build. False if it cannot be.
+ * A team with a build needs none here: wrangler builds it, and goes on with the last good build.
  */
 export const awaitFirstBuild = async (
   root: string,
   team: string,
   print: (line: string) => void,
-): Promise<boolean> => {
-  const problem = findTeamProblem(root, team);
-  if (problem !== null) {
-    print(problem);
-    return false;
-  }
-  if (existsSync(join(root, ".limpet", team, "worker.js"))) return true;
+): Promise<void> => {
+  if (existsSync(join(root, ".limpet", team, "worker.js"))) return;
   print(`Building ${team} …`);
   const watcher = watch(teamFolder(root, team), { recursive: true });
   for (;;) {
@@ -57,5 +52,4 @@ export const awaitFirstBuild = async (
     await setTimeout(settleMs);
   }
   watcher.close();
-  return true;
 };

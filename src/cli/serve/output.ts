@@ -58,6 +58,8 @@ interface LogFields {
   readonly route?: string | null;
   readonly status?: number;
   readonly code?: string | null;
+  readonly session?: string;
+  readonly run?: string;
   readonly tool?: string;
   readonly step?: string;
   readonly message?: string;
@@ -100,6 +102,7 @@ const describeServer = ({ step = "", code, message = "" }: LogFields): string =>
 const warnings: Readonly<Partial<Record<string, (line: LogFields) => string>>> = {
   [toolThrew]: ({ tool, message }) => `${tool} threw: ${message}`,
   mcp_server: describeServer,
+  error: ({ run = "", session = "a session", code }) => `${run} of ${session}: ${code}`.replace(/^ of /, ""),
 };
 
 /** Describes a failed request; omits successful ones, and those of the start itself. */

@@ -9,7 +9,7 @@ import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { readDeclaredNames, readWranglerFile } from "../bindings.ts";
 import { claimFolder } from "./claim.ts";
-import { awaitFirstBuild } from "./first-build.ts";
+import { awaitFirstBuild, findTeamProblem } from "./first-build.ts";
 import { createFront } from "./front.ts";
 import type { FrontOptions } from "./front.ts";
 import { keepRunning } from "./keep-running.ts";
@@ -263,6 +263,13 @@ const commandFor = async (team: string): Promise<string> => {
   return `npm start --${environment} --port ${await freePort()}`;
 };
 
+/** Returns whether a team can be served; prints a sentence about what is missing. */
+const isServable = (team: string): boolean => {
+  const problem = findTeamProblem(root, team);
+  if (problem !== null) print(problem);
+  return problem === null;
+};
+
 /** Claims the folder of sessions and returns whether it and the port are free; prints a sentence about what is not. */
 const isFree = async (team: string, sessions: string, port: number): Promise<boolean> => {
   const user = await claimFolder(resolve(root, sessions), `http://localhost:${port}`);
@@ -285,8 +292,8 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const sessions = folder ?? `.wrangler/state/${team}`;
   const args = [...rest, "--persist-to", sessions];
   const port = readPort(wanted ?? configuredPort());
-  if (port === null || !(await isFree(team, sessions, port))) process.exit(1);
-  if (!(await awaitFirstBuild(root, team, print))) process.exit(1);
+  if (port === null || !isServable(team) || !(await isFree(team, sessions, port))) process.exit(1);
+  await awaitFirstBuild(root, team, print);
   print("Starting the server …");
   const reportTypes = createTypeReport(root, team, print);
   const reportSecrets = createSecretReport(team);

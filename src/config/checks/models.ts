@@ -78,13 +78,30 @@ const summaryTargets = (draft: TeamDraft, { effects = [] }: AgentShape): readonl
     return provider === undefined ? [] : [{ provider, model: provider.value.model }];
   });
 
+/** Returns whether an agent may come to work for another, over others in between, too. */
+const mayWorkFor = (draft: TeamDraft, called: string, first: AgentShape): boolean => {
+  // Of the callers at each level: how deep calls may go, by the smallest limit along the chain.
+  let callers = new Map([[first, first.options.max_delegation_depth]]);
+  for (let level = 1; callers.size > 0; level += 1) {
+    const next: typeof callers = new Map();
+    for (const [caller, limit] of callers) {
+      if (level > limit) continue;
+      for (const { value } of draft.agents) {
+        if (!mayCall(caller.delegation.may_call, value.name)) continue;
+        if (value.name === called) return true;
+        const deepest = Math.min(limit, value.options.max_delegation_depth);
+        next.set(value, Math.max(next.get(value) ?? 0, deepest));
+      }
+    }
+    callers = next;
+  }
+  return false;
+};
+
 /** Returns whether an agent's own cost limit covers what another agent spends for it. */
 const limitsCostOf = (draft: TeamDraft, called: string): boolean =>
   draft.agents.some(
-    ({ value: { guards, options, delegation } }) =>
-      guards.budget.max_cost_usd !== null &&
-      options.max_delegation_depth > 0 &&
-      mayCall(delegation.may_call, called),
+    ({ value }) => value.guards.budget.max_cost_usd !== null && mayWorkFor(draft, called, value),
   );
 
 /** Returns what becomes of the calls of a model whose price is not known; null if nothing limits their cost. */

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { describeSize, expectationTexts, findMeantBranch, foundText, namePattern } from "../../schema.ts";
 import { keysAt } from "../json-schema.ts";
+import { findMeaning, plainWord } from "./other-words.ts";
 import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
@@ -95,21 +96,38 @@ const valueText = (path: Path, node: Located | undefined): string => {
   return typeof node.value === "string" && node.value.length <= 64 ? `"${node.value}"` : foundIn(node);
 };
 
+/** So many maps deep a key of the same name is looked for: `guards.budget.max_cost_usd` of an agent. */
+const deepest = 3;
+
+/** Finds the key of this name in the maps below a place, the nearest first; undefined if there is none. */
+const findKeyBelow = (path: Path, key: string, { root, whole }: CheckedValue): string | undefined => {
+  let level: readonly (readonly string[])[] = [[]];
+  for (let depth = 1; depth <= deepest; depth += 1) {
+    level = level.flatMap((at) => keysAt(root, [...path, ...at], whole).map((each) => [...at, each]));
+    const found = level.find((at) => plainWord(at.at(-1) ?? "") === plainWord(key));
+    if (found !== undefined) return found.join(".");
+  }
+  return undefined;
+};
+
 const unknownKeyIssues = (
   issue: z.core.$ZodIssueUnrecognizedKeys,
   path: Path,
-  { root, whole }: CheckedValue,
+  checked: CheckedValue,
 ): ShapeIssue[] => {
   const guards = path.at(-1) === "guards";
-  const suggest = createSuggester(keysAt(root, path, whole), path);
-  const params = keysAt(root, [...path, "params"], whole);
-  return issue.keys.map((key) => ({
-    code: guards ? "unknown_guard" : "unknown_key",
-    path: [...path, key],
-    which: "key",
-    message: guards ? `there is no guard "${key}"` : `unknown key "${key}"`,
-    hint: params.includes(key) ? `did you mean "params.${key}"?` : suggest(key),
-  }));
+  const known = keysAt(checked.root, path, checked.whole);
+  const suggest = createSuggester(known, path);
+  return issue.keys.map((key) => {
+    const below = findMeaning(path, key, known) === null ? findKeyBelow(path, key, checked) : undefined;
+    return {
+      code: guards ? "unknown_guard" : "unknown_key",
+      path: [...path, key],
+      which: "key",
+      message: guards ? `there is no guard "${key}"` : `unknown key "${key}"`,
+      hint: below === undefined ? suggest(key) : `did you mean "${below}"?`,
+    };
+  });
 };
 
 const notOneOfIssue = (values: readonly unknown[], path: Path, node: Located | undefined): ShapeIssue => {

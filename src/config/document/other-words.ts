@@ -30,7 +30,6 @@ export const otherWords: readonly Words[] = [
       base_url: "api_base endpoint host url",
       api_key: "api_key_env credentials key secret token",
       context_window: "context_length context_size max_context max_input_tokens",
-      "rate_limit.rpm": "rpm",
       "rate_limit.input_tpm": "tpm",
     },
   },
@@ -60,11 +59,10 @@ export const otherWords: readonly Words[] = [
       guards: "guardrails",
       middleware: "callbacks hooks middlewares",
       effects: "compaction context_management summarization",
-      "options.max_iterations": "iterations max_iterations max_loops max_rounds max_steps max_turns",
-      "options.context_window": "context_length context_size context_window",
+      "options.max_iterations": "iterations max_loops max_rounds max_steps max_turns",
+      "options.context_window": "context_length context_size",
       "guards.budget": "budget budgets",
-      "guards.budget.max_cost_usd": "max_budget max_cost max_cost_usd max_price",
-      "guards.budget.max_duration": "max_duration",
+      "guards.budget.max_cost_usd": "max_budget max_cost max_price",
     },
   },
   {
@@ -81,14 +79,15 @@ export const otherWords: readonly Words[] = [
   },
 ];
 
-const plain = (word: string): string => word.toLowerCase().replaceAll(/[_-]/g, "");
+/** Returns a word in the form in which spellings are compared: case, _ and - do not count. */
+export const plainWord = (word: string): string => word.toLowerCase().replaceAll(/[_-]/g, "");
 
 /** Returns the known key or name for another product's word; null if there is none. */
 export const findMeaning = (path: Path, word: string, known: readonly string[]): string | null => {
   const place = path.join(".");
-  const given = plain(word);
+  const given = plainWord(word);
   const { byMeaning = {} } = otherWords.find(({ at }) => at.test(place)) ?? {};
   const isMeant = ([meaning, words]: readonly [string, string]): boolean =>
-    words.split(" ").some((each) => plain(each) === given) && known.includes(meaning.split(".")[0] ?? "");
+    words.split(" ").some((each) => plainWord(each) === given) && known.includes(meaning.split(".")[0] ?? "");
   return Object.entries(byMeaning).find(isMeant)?.[0] ?? null;
 };

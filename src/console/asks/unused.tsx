@@ -24,7 +24,7 @@ export const UnusedEdit = ({ ask }: { readonly ask: TranscriptAsk }) => {
   };
   return (
     <section class="line-body" aria-label="Your version was not used">
-      <p>{describeClosed(ask, keyName, null).who} while you were editing. Your version was not used:</p>
+      <p>{describeClosed(ask, keyName, null).who}. Your version was not used:</p>
       <div class="proposal">
         <textarea
           ref={field}

@@ -1,13 +1,12 @@
 import type { TurnFacts } from "../../client/transcript.ts";
 import { escapeInLine } from "../parts/escape.ts";
-import { formatCount, formatShare, formatSigned, formatTokens } from "../parts/format.ts";
+import { formatCount, formatPercent, formatShare, formatSigned, formatTokens } from "../parts/format.ts";
 import { describeOutcome } from "./calls.ts";
 import { changeLines, describeSteps, partsOf, sizesOf } from "./sentences.ts";
+import { signTones } from "./view.ts";
 import type { ContextView } from "./view.ts";
 
 /** What changed since the call before, what the request is made of, and its facts. */
-
-const percent = (share: number): string => `${Math.min(100, Math.max(0, share * 100)).toFixed(1)}%`;
 
 interface SizeProps {
   readonly name: string;
@@ -21,14 +20,12 @@ const Size = ({ name, tokens, window, threshold, isNow }: SizeProps) => (
   <div class={`size ${isNow ? "now" : ""}`}>
     <span class="quiet-text">{name}</span>
     <span class="size-track">
-      <span style={{ width: percent(tokens / window) }} />
-      {threshold !== null && <i style={{ left: percent(threshold) }} />}
+      <span style={{ width: formatPercent(tokens / window) }} />
+      {threshold !== null && <i style={{ left: formatPercent(threshold) }} />}
     </span>
     <span class="token-number">{formatTokens(tokens)}</span>
   </div>
 );
-
-const signTones = { "+": "good", "~": "", "−": "bad", "": "" } as const;
 
 const verifiedWords: Readonly<Record<string, string>> = {
   true: "this is exactly what was sent",
@@ -102,7 +99,7 @@ const Made = ({ view }: { readonly view: ContextView }) => (
     <h2>Made of</h2>
     <div class="made" aria-hidden="true">
       {partsOf(view).map(({ name, tokens }) => (
-        <span key={name} style={{ width: percent(tokens / Math.max(1, view.size)) }} />
+        <span key={name} style={{ width: formatPercent(tokens / Math.max(1, view.size)) }} />
       ))}
     </div>
     <ul class="made-list">

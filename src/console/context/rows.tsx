@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import { escapeInLine } from "../parts/escape.ts";
-import { formatCount } from "../parts/format.ts";
+import { formatCount, formatPercent } from "../parts/format.ts";
 import { Icon } from "../parts/icons.tsx";
+import { signTones } from "./view.ts";
 import type { ContextRow, ContextView, RowState } from "./view.ts";
 import { Opened } from "./opened.tsx";
 import { describeReason } from "./reasons.ts";
@@ -37,14 +38,12 @@ const StateSign = ({ state }: { readonly state: RowState }) => (
   </svg>
 );
 
-const percent = (share: number): string => `${Math.min(100, Math.max(0, share * 100)).toFixed(1)}%`;
-
 /** Tokens as a bar: filled where sent, an outline where the original was longer. */
 const TokenBar = ({ row, most }: { readonly row: ContextRow; readonly most: number }) => (
   <span class="token-bar" aria-hidden="true">
-    <span class={`outline ${row.state}`} style={{ width: percent(row.original / most) }}>
+    <span class={`outline ${row.state}`} style={{ width: formatPercent(row.original / most) }}>
       {row.tokens > 0 && (
-        <span style={{ width: percent(row.tokens / Math.max(row.original, row.tokens, 1)) }} />
+        <span style={{ width: formatPercent(row.tokens / Math.max(row.original, row.tokens, 1)) }} />
       )}
     </span>
   </span>
@@ -92,7 +91,6 @@ interface RowProps {
 }
 
 const signNames = { "+": "new", "~": "changed", "−": "gone", "": "" } as const;
-const signTones = { "+": "good", "~": "", "−": "bad", "": "" } as const;
 
 const Row = ({ row, view, most, shrinksAt, open, onToggle }: RowProps) => (
   <li class={`context-row ${row.state} ${open ? "open" : ""}`}>

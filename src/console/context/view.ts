@@ -83,6 +83,9 @@ export interface ContextRow {
   readonly places: readonly number[];
 }
 
+/** Classes of the signs. */
+export const signTones = { "+": "good", "~": "", "−": "bad", "": "" } as const;
+
 /** What was done to a message as a sign. */
 export const signOf: Readonly<Record<SeenChange["edit"], ChangeSign>> = {
   append: "+",

@@ -4,7 +4,7 @@ import { turnsOf } from "../run/figures.ts";
 import { shownThread } from "../run/choice.tsx";
 import { panelTabs, shownTab } from "../run/tabs.ts";
 import type { SessionQuestion } from "../sessions/confirm.tsx";
-import { titleOf } from "../sessions/status.ts";
+import { tellApart, titleOf } from "../sessions/status.ts";
 import type { App } from "../state/app.ts";
 import type { SessionControl } from "../state/session.ts";
 import { downloadSession } from "./download.ts";
@@ -104,6 +104,19 @@ const actionsOfSession = (app: App): readonly Action[] => {
   return [...runActions(app, session), ...sessionActions(app, session), ...panelActions(app)];
 };
 
+/** Names the sessions to go to; those of one title differ by when they began. */
+const goActions = (app: App, now: number): readonly Action[] => {
+  const { rows } = app.sessions.list.get();
+  const beganOf = tellApart(rows, now);
+  return rows.map((row) => ({
+    id: `session ${row.id}`,
+    name: `Session: ${titleOf(row)}`,
+    icon: "file",
+    detail: [beganOf(row), row.agent, formatAge(row.updated_at, now)].filter(Boolean).join(" · "),
+    run: () => app.go({ session: row.id, context: null }),
+  }));
+};
+
 /** Lists everything that can be done where one is, the nearest first. */
 export const listActions = (app: App, now: number): readonly Action[] => [
   ...actionsOfSession(app),
@@ -116,11 +129,5 @@ export const listActions = (app: App, now: number): readonly Action[] => [
   },
   { id: "permissions", name: "Permissions that were given", icon: "list", run: app.showPermissions },
   { id: "keys", name: "Keys", icon: "list", key: "?", run: app.showKeys },
-  ...app.sessions.list.get().rows.map((row): Action => ({
-    id: `session ${row.id}`,
-    name: `Session: ${titleOf(row)}`,
-    icon: "file",
-    detail: `${row.agent} · ${formatAge(row.updated_at, now)}`,
-    run: () => app.go({ session: row.id, context: null }),
-  })),
+  ...goActions(app, now),
 ];

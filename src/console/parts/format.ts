@@ -106,6 +106,10 @@ export const nameDays = (at: number, now: number): string => {
   return days < 31 ? "Last month" : "Earlier";
 };
 
+/** Formats the part of a bar that is filled, at most all of it, as a width in CSS. */
+export const formatPercent = (share: number): string =>
+  `${Math.min(100, Math.max(0, share * 100)).toFixed(2)}%`;
+
 /** Formats bytes: `412 KB`. */
 export const formatBytes = (bytes: number): string => {
   if (bytes < 1_000) return countOf(bytes, "byte");

@@ -7,6 +7,7 @@ import { formatBytes } from "../parts/format.ts";
 import { useLoad } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
 import { saveBytes } from "../parts/save.ts";
+import { encodePath } from "../state/api.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { readPages } from "../state/pages.ts";
 
@@ -17,8 +18,6 @@ interface FileRow {
   readonly type: string;
   readonly size: number;
 }
-
-const encodePath = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
 
 const Path = ({ path, onOpen }: { readonly path: string; readonly onOpen: (path: string) => void }) => {
   const names = path === "" ? [] : path.split("/");

@@ -5,6 +5,7 @@ import {
   findLeastUsd,
   formatCount,
   formatDuration,
+  formatPercent,
   formatShare,
   formatTokens,
   formatUsd,
@@ -113,8 +114,6 @@ const Budget = ({ transcript }: { readonly transcript: Transcript }) => {
     </>
   );
 };
-
-const formatPercent = (share: number): string => `${Math.min(100, Math.max(0, share * 100)).toFixed(2)}%`;
 
 interface ContextBarsProps {
   readonly turns: readonly PlacedTurn[];

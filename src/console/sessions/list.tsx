@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Transcript } from "../../client/transcript.ts";
 import { Menu, Tabs, moveFocus } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
-import { formatAge, formatMoment, formatUsd, nameDays } from "../parts/format.ts";
+import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
 import { memo, useNow, useStore } from "../parts/hooks.ts";
 import { Icon, Mark } from "../parts/icons.tsx";
 import { lazy } from "../parts/lazy.tsx";
@@ -11,7 +11,7 @@ import { slowly, useApp } from "../state/app.ts";
 import { sessionsPerPage } from "../state/sessions.ts";
 import type { SessionList } from "../state/sessions.ts";
 import type { SessionQuestion } from "./confirm.tsx";
-import { describeStatus, titleOf } from "./status.ts";
+import { describeStatus, tellApart, titleOf } from "./status.ts";
 import type { SessionRow, StatusFilter, StatusWords } from "./status.ts";
 
 const Rename = lazy(async () => (await import("./rename.tsx")).Rename);
@@ -234,7 +234,7 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
   const described = rows.map((row) => ({ row, words: describeStatus(row, asks.get(row.id)) }));
   const shown = described.filter(({ words }) => filter === "all" || words.filter === filter);
   if (state === "loading") return null;
-  const titles = Map.groupBy(rows, titleOf);
+  const beganOf = tellApart(rows, now);
   const age = state === "failed" && <p class="empty meta">{describeOldList(at, now)}</p>;
   const more = hasMore && (
     <p class="empty meta">
@@ -269,7 +269,7 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
                 prefix={prefixes.get(row.agent) ?? ""}
                 current={row.id === current}
                 age={formatAge(row.updated_at, now)}
-                began={titles.get(titleOf(row))?.length === 1 ? "" : formatMoment(row.created_at, now)}
+                began={beganOf(row)}
               />
             ))}
           </ul>

@@ -1,6 +1,6 @@
 import type { TranscriptSession, TranscriptUsage } from "../../client/transcript.ts";
 import { escapeInLine } from "../parts/escape.ts";
-import { formatTime, formatUntil } from "../parts/format.ts";
+import { formatMoment, formatTime, formatUntil } from "../parts/format.ts";
 
 /** What state a session is in, in words. */
 
@@ -27,6 +27,12 @@ export const titleOf = ({
   created_at: at,
 }: Pick<SessionRow, "title" | "ref" | "created_at">): string =>
   escapeInLine(title ?? ref ?? `Untitled, ${formatTime(at, Date.now())}`);
+
+/** Says when a session began if another one has the same title; an empty text else. */
+export const tellApart = (rows: readonly SessionRow[], now: number): ((row: SessionRow) => string) => {
+  const titles = Map.groupBy(rows, titleOf);
+  return (row) => (titles.get(titleOf(row))?.length === 1 ? "" : formatMoment(row.created_at, now));
+};
 
 /** Sessions may be narrowed to one of these. */
 export type StatusFilter = "all" | "asks" | "working" | "failed";

@@ -23,6 +23,12 @@ export interface Api {
 export const isMissing = (fault: unknown): boolean =>
   fault instanceof LimpetError && fault.problem.status === 404;
 
+/** Tells whether a fault is over once the page has a key, or another one. */
+export const isRefusal = (fault: unknown): boolean =>
+  fault instanceof LimpetError && [401, 403].includes(fault.problem.status);
+
+export const encodePath = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
+
 export const createApi = (client: () => LimpetClient): Api => {
   const request: Api["request"] = (address, { method = "GET", body, signal } = {}) => {
     const [path, search] = address.split("?", 2);

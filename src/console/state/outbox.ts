@@ -1,10 +1,10 @@
-import { LimpetError } from "../../client/index.ts";
 import type { SessionClient } from "../../client/index.ts";
 import type { TranscriptInput } from "../../client/transcript.ts";
 import { nameFile } from "../conversation/problems.ts";
 import { createStore } from "../parts/hooks.ts";
 import type { Store } from "../parts/hooks.ts";
 import { hasCode, untilReached } from "./again.ts";
+import { isRefusal } from "./api.ts";
 import type { Api } from "./api.ts";
 import { putBackDraft } from "./drafts.ts";
 import { keepOrAsk, readFiles } from "./files.ts";
@@ -59,10 +59,6 @@ const readKeptFiles = async (id: string, names: readonly string[]): Promise<read
   if (files.length === names.length) return files;
   throw new Error(`Attach ${names.join(", ")} again.`);
 };
-
-/** A page that has no key yet, or another one, may send it later. */
-const isForAnotherKey = (fault: unknown): boolean =>
-  fault instanceof LimpetError && [401, 403].includes(fault.problem.status);
 
 interface Line {
   readonly held: MessageOutbox["held"];
@@ -127,7 +123,7 @@ const resume = (
     try {
       await send(input, input.files === undefined ? null : readKeptFiles(input.id, input.files));
     } catch (fault) {
-      if (isForAnotherKey(fault)) return;
+      if (isRefusal(fault)) return;
       await putBackDraft(session, { text: input.content, files: await readFiles(inputPlace(input.id)) });
       dropInput(input.id);
       throw fault;

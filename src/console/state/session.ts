@@ -5,7 +5,7 @@ import { createStore } from "../parts/hooks.ts";
 import type { Store } from "../parts/hooks.ts";
 import { nameFile } from "../conversation/problems.ts";
 import { hasCode } from "./again.ts";
-import { isMissing } from "./api.ts";
+import { encodePath, isMissing } from "./api.ts";
 import type { Api } from "./api.ts";
 import { putBackDraft } from "./drafts.ts";
 import { readFiles } from "./files.ts";
@@ -145,8 +145,6 @@ const createAnswers = (session: SessionClient): Pick<SessionControl, "answer" | 
   for (const [ask, given] of Object.entries(answers.get())) void answer(ask, given).catch(() => undefined);
   return { answer, answers };
 };
-
-const encodePath = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
 
 export const openSession = (
   client: LimpetClient,

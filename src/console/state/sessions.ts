@@ -1,6 +1,7 @@
 import { createStore } from "../parts/hooks.ts";
 import type { Store } from "../parts/hooks.ts";
 import type { SessionRow } from "../sessions/status.ts";
+import { isRefusal } from "./api.ts";
 import type { Api } from "./api.ts";
 import { readPages } from "./pages.ts";
 import { LimpetError } from "../../client/index.ts";
@@ -56,9 +57,6 @@ const readAsks = async (api: Api): Promise<readonly AskRow[]> => {
     throw fault;
   }
 };
-
-const isRefusal = (fault: unknown): boolean =>
-  fault instanceof LimpetError && [401, 403].includes(fault.problem.status);
 
 export const createSessions = (api: Api): Sessions => {
   const list = createStore<SessionList>({

@@ -30,6 +30,7 @@ const egressErrorCodes: Readonly<Record<EgressCode, ToolErrorCode>> = {
   timeout: "timeout",
   too_many_redirects: "failed",
   unavailable: "unavailable",
+  unreachable: "unavailable",
 };
 
 const bindReach = (tool: Tool, { env, egress, redactor, browser }: ReachParts): Tool => {

@@ -106,7 +106,7 @@ const sceneSchema = z.strictObject({
 
 /** Whole script: `replies` by number of the call, or `scenes` by the content of the request. */
 export const scriptSchema = z.strictObject({
-  script: z.literal(1).describe("Version of this format."),
+  script: z.literal(1).default(1).describe("Version of this format."),
   pace: z
     .strictObject({
       chunk: count(1).default(24).describe("Code points per delta."),

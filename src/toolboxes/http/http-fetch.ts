@@ -125,7 +125,8 @@ export const httpFetch = defineTool({
     } catch (error) {
       if (error instanceof RedirectError)
         return followRedirect(request, error.target, { redirects, hasActed });
-      if (error instanceof EgressError || !hasActed) throw error;
+      const isRefusal = error instanceof EgressError && error.code !== "unreachable";
+      if (isRefusal || !hasActed) throw error;
       return unknownOutput;
     }
   },

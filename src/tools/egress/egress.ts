@@ -2,7 +2,13 @@ import { capBody } from "./body.ts";
 import type { EgressRules } from "./url.ts";
 import { checkUrl } from "./url.ts";
 
-export type EgressCode = "egress_denied" | "too_many_redirects" | "too_large" | "timeout" | "unavailable";
+export type EgressCode =
+  | "egress_denied"
+  | "too_many_redirects"
+  | "too_large"
+  | "timeout"
+  | "unavailable"
+  | "unreachable";
 
 /** Error of a request that was not sent, or whose answer was not read. The message holds no query, header or body. */
 export class EgressError extends Error {
