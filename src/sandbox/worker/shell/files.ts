@@ -80,11 +80,11 @@ type Operator = <Result>(path: string, name: string, operation: (path: string) =
 
 /** Wraps each operation: converts refusals to errors that commands know, and yields to the event loop. */
 const operator =
-  (disk: Disk, turn: () => Promise<void>): Operator =>
+  (turn: () => Promise<void>): Operator =>
   async (path, name, operation) => {
     await turn();
     try {
-      return runAtomically(disk, () => operation(within(path)));
+      return operation(within(path));
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error;
       throw new Error(`${posixName(error)}, ${name} '${workspaceRoot}${path}'`, { cause: error });
@@ -212,10 +212,12 @@ function absolute(path: string): string {
  * hold.
  */
 export function shellFiles(disk: Disk, writer: Writer, turn: () => Promise<void>): IFileSystem {
-  const run = operator(disk, turn);
+  const run = operator(turn);
+  const change: Operator = (path, name, operation) =>
+    run(path, name, (place) => runAtomically(disk, () => operation(place)));
   return {
     ...readers(disk, writer, run),
-    ...writers(disk, writer, run),
+    ...writers(disk, writer, change),
     resolvePath: (base, path) => absolute(path.startsWith("/") ? path : `${base}/${path}`),
     getAllPaths: () => [],
   };
