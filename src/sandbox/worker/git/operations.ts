@@ -4,7 +4,6 @@ import { fail } from "../errors.ts";
 import { locate } from "../files/locate.ts";
 import { gitBodies, parseBody } from "../requests.ts";
 import { keepPatches } from "./diff.ts";
-import { composeLog, isComposed } from "./log-formats.ts";
 import { readNames } from "./names.ts";
 import type { Repository } from "./run-git.ts";
 import { runGit } from "./run-git.ts";
@@ -77,14 +76,10 @@ async function diff(
   return keepPatches(output, (each) => !isClosed(repository, workspacePath(`${top}/${each}`)));
 }
 
-async function log(
+const log = (
   repository: Repository,
   { directory = ".", count = 10, format = "oneline" }: GitArguments["log"],
-): Promise<string> {
-  const show = (form: string): Promise<string> =>
-    runGit(repository, { args: ["log", `-n${count}`, `--format=${form}`], directory });
-  return isComposed(format) ? composeLog(format, show) : show(format);
-}
+): Promise<string> => runGit(repository, { args: ["log", `-n${count}`, `--format=${format}`], directory });
 
 /** Runs the commits of a workspace one after the other, since a commit stages its files first. */
 const takeTurn = createTurns();

@@ -1,5 +1,5 @@
 import type { GitCommand } from "../run-package.ts";
-import { absoluteTime } from "../shown/log-fields.ts";
+import { absoluteTime } from "../shown/commit-dates.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** Who commits, and when. */

@@ -8,7 +8,7 @@ import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { readHead } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
-import { formatRef, titleOf, unknownField } from "./ref-formats.ts";
+import { formatRef, subjectOf, unknownField } from "./ref-formats.ts";
 import type { ListedRef } from "./ref-formats.ts";
 
 /** Lists of branches and tags: `git branch`, `git tag`, `git show-ref` and `git for-each-ref`. */
@@ -164,8 +164,8 @@ export async function runTag(repository: WorkTree, given: GitCommand): Promise<E
   const isList = options.size > 0 || args.length === 1;
   if (!isList) return run({ ...given, args });
   const isNoted = options.has("-n");
-  const line = ({ short, text }: ListedRef): string =>
-    isNoted ? `${short.padEnd(15)} ${titleOf(text)}` : short;
+  const line = (ref: ListedRef): string =>
+    isNoted ? `${ref.short.padEnd(15)} ${subjectOf(ref)}` : ref.short;
   return list(repository, given, options, matching(names, await readRefs(repository, "refs/tags")), line);
 }
 
