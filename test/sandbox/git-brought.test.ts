@@ -1,16 +1,8 @@
 import { expect, test } from "vitest";
-import { conflict, runGitLines } from "./git-scripts.ts";
+import { runGitLines } from "./git-scripts.ts";
 import type { GitScript } from "./git-scripts.ts";
 
 const scripts: readonly GitScript[] = [
-  [
-    "a stash of some files",
-    [
-      "echo z >> a.txt; echo y >> src/x.ts; echo n > n; git add n; git stash push -m part -- a.txt; git status -s; git stash list; git stash pop -q; git status -s",
-      "git rm -q --cached n; git stash push -q src; git stash show -p; git stash show; git status -s; git stash pop -q; cat src/x.ts | tail -1; git stash push -- nope/ 2> /dev/null | head -1",
-    ],
-    "Saved working directory and index state On main: part\nA  n\n M src/x.ts\nstash@{0}: On main: part\n M a.txt\nA  n\n M src/x.ts\ndiff --git a/src/x.ts b/src/x.ts\nindex ad1d380..03e267d 100644\n--- a/src/x.ts\n+++ b/src/x.ts\n@@ -1 +1,2 @@\n export const x = 1;\n+y\n src/x.ts | 1 +\n 1 file changed, 1 insertion(+)\n M a.txt\n?? n\ny\n",
-  ],
   [
     "a stash and what is staged",
     [
@@ -25,14 +17,6 @@ const scripts: readonly GitScript[] = [
       "git cherry-pick main..f > /dev/null; git log --format=%s; git revert --no-edit HEAD~2..HEAD > /dev/null; git log --format=%s -2; ls; git cherry-pick nope f",
     ],
     'f2\nf1\nsecond\nfirst\nf2\nf1\nsecond\nfirst\nRevert "f1"\nRevert "f2"\na.txt\nsrc\n=> 128\n',
-  ],
-  [
-    "one side of the conflicts of a merge",
-    [
-      conflict,
-      "git merge -X theirs f -m t > /dev/null; cat a.txt; git log -1 --format='%s %p' | wc -w; git reset -q --hard HEAD~1; git merge -X ours --no-edit f; cat a.txt; git status -s",
-    ],
-    "one\nF\nthree\nfour\n3\nAuto-merging a.txt\nMerge made by the 'ort' strategy.\none\nM\nthree\nfour\n",
   ],
   [
     "a merge that is left to be committed",

@@ -16,29 +16,29 @@ const scripts: readonly GitScript[] = [
     "the forms and filters of a diff",
     [
       "echo z >> a.txt; echo n > n; git add n; rm src/x.ts",
-      "git diff --stat --summary HEAD; git diff --name-only --diff-filter=d HEAD; git diff --cached --name-status --diff-filter=AM",
+      "git diff --stat HEAD; git diff --name-only --diff-filter=d HEAD; git diff --cached --name-status --diff-filter=AM",
       "git diff --name-only --diff-filter=ACM HEAD -- '*.txt'; git diff HEAD~1 --stat -p -- a.txt; git diff HEAD^! --numstat",
       "git diff -s HEAD; git diff --name-only -z HEAD | wc -c; printf 'x \\n' >> a.txt; git diff --check; git diff --cached --check",
     ],
-    " a.txt    | 1 +\n n        | 1 +\n src/x.ts | 1 -\n 3 files changed, 2 insertions(+), 1 deletion(-)\n create mode 100644 n\n delete mode 100644 src/x.ts\na.txt\nn\nA\tn\na.txt\n a.txt | 2 ++\n 1 file changed, 2 insertions(+)\n\ndiff --git a/a.txt b/a.txt\nindex 4cb29ea..4f8096b 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,5 @@\n one\n two\n three\n+four\n+z\n1\t0\ta.txt\n17\na.txt:6: trailing whitespace.\n+x \n",
+    " a.txt    | 1 +\n n        | 1 +\n src/x.ts | 1 -\n 3 files changed, 2 insertions(+), 1 deletion(-)\na.txt\nn\nA\tn\na.txt\n a.txt | 2 ++\n 1 file changed, 2 insertions(+)\n\ndiff --git a/a.txt b/a.txt\nindex 4cb29ea..4f8096b 100644\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,5 @@\n one\n two\n three\n+four\n+z\n1\t0\ta.txt\n17\na.txt:6: trailing whitespace.\n+x \n",
   ],
   [
-    "a rename in the notes of a diff",
+    "a rename in a diff",
     [
       "seq 1 50 > long; mkdir -p d/e; seq 2 40 > d/e/f; git add .; git commit -qm long; git mv long long2; git mv d/e/f d/g; chmod 755 a.txt; git add .",
-      "git diff --cached --summary; git diff --cached --name-status --diff-filter=R",
+      "git diff --cached --name-status --diff-filter=R",
     ],
-    " mode change 100644 => 100755 a.txt\n rename d/{e/f => g} (100%)\n rename long => long2 (100%)\nR100\td/e/f\td/g\nR100\tlong\tlong2\n",
+    "R100\td/e/f\td/g\nR100\tlong\tlong2\n",
   ],
   [
     "a status of some files, or of all",
     [
       "echo z >> a.txt; mkdir d; touch d/f d/g; git mv src/x.ts src/y.ts; echo '*.log' > .gitignore; mkdir b; touch x.log b/y.log",
       "git status -uall; git status -s -uall; git status -su; git status --porcelain=v1 -uno; git status -sb -- src",
-      "git status -s d/f; git status -s --ignored; git status --ignored . | tail -8; git status -s --no-renames; git status --porcelain -z | wc -c",
+      "git status -s d/f; git status -s --ignored; git status --ignored . | tail -8; git status --porcelain -uno",
       "git status --untracked-files=no; git add a.txt; git status -uno | tail -3",
     ],
-    'On branch main\nChanges to be committed:\n  (use "git restore --staged <file>..." to unstage)\n\trenamed:    src/x.ts -> src/y.ts\n\nChanges not staged for commit:\n  (use "git add <file>..." to update what will be committed)\n  (use "git restore <file>..." to discard changes in working directory)\n\tmodified:   a.txt\n\nUntracked files:\n  (use "git add <file>..." to include in what will be committed)\n\t.gitignore\n\td/f\n\td/g\n\n M a.txt\nR  src/x.ts -> src/y.ts\n?? .gitignore\n?? d/f\n?? d/g\n M a.txt\nR  src/x.ts -> src/y.ts\n?? .gitignore\n?? d/f\n?? d/g\n M a.txt\nR  src/x.ts -> src/y.ts\n## main\nR  src/x.ts -> src/y.ts\n?? d/f\n M a.txt\nR  src/x.ts -> src/y.ts\n?? .gitignore\n?? d/\n!! b/\n!! x.log\n\t.gitignore\n\td/\n\nIgnored files:\n  (use "git add -f <file>..." to include in what will be committed)\n\tb/\n\tx.log\n\n M a.txt\nD  src/x.ts\nA  src/y.ts\n?? .gitignore\n?? d/\n50\nOn branch main\nChanges to be committed:\n  (use "git restore --staged <file>..." to unstage)\n\trenamed:    src/x.ts -> src/y.ts\n\nChanges not staged for commit:\n  (use "git add <file>..." to update what will be committed)\n  (use "git restore <file>..." to discard changes in working directory)\n\tmodified:   a.txt\n\nUntracked files not listed (use -u option to show untracked files)\n\trenamed:    src/x.ts -> src/y.ts\n\nUntracked files not listed (use -u option to show untracked files)\n',
+    'On branch main\nChanges to be committed:\n  (use "git restore --staged <file>..." to unstage)\n\trenamed:    src/x.ts -> src/y.ts\n\nChanges not staged for commit:\n  (use "git add <file>..." to update what will be committed)\n  (use "git restore <file>..." to discard changes in working directory)\n\tmodified:   a.txt\n\nUntracked files:\n  (use "git add <file>..." to include in what will be committed)\n\t.gitignore\n\td/f\n\td/g\n\n M a.txt\nR  src/x.ts -> src/y.ts\n?? .gitignore\n?? d/f\n?? d/g\n M a.txt\nR  src/x.ts -> src/y.ts\n?? .gitignore\n?? d/f\n?? d/g\n M a.txt\nR  src/x.ts -> src/y.ts\n## main\nR  src/x.ts -> src/y.ts\n?? d/f\n M a.txt\nR  src/x.ts -> src/y.ts\n?? .gitignore\n?? d/\n!! b/\n!! x.log\n\t.gitignore\n\td/\n\nIgnored files:\n  (use "git add -f <file>..." to include in what will be committed)\n\tb/\n\tx.log\n\n M a.txt\nR  src/x.ts -> src/y.ts\nOn branch main\nChanges to be committed:\n  (use "git restore --staged <file>..." to unstage)\n\trenamed:    src/x.ts -> src/y.ts\n\nChanges not staged for commit:\n  (use "git add <file>..." to update what will be committed)\n  (use "git restore <file>..." to discard changes in working directory)\n\tmodified:   a.txt\n\nUntracked files not listed (use -u option to show untracked files)\n\trenamed:    src/x.ts -> src/y.ts\n\nUntracked files not listed (use -u option to show untracked files)\n',
   ],
   [
     "the last form of a log, and fields",

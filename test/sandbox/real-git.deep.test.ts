@@ -133,7 +133,13 @@ test("TB-17, TB-36: status and diff are equal to git's, staged and not, of all f
 });
 
 test("TB-17, TB-36: a log of the shell is equal to git's", async () => {
-  for (const command of ["log", "log --oneline", "log --format=short", "log --format=%s%n%b", "log --graph"])
+  for (const command of [
+    "log",
+    "log --oneline",
+    "log --format=short",
+    "log --format=%s%n%b",
+    "log --graph --oneline",
+  ])
     await pair.expectSame(command);
 });
 

@@ -10,7 +10,6 @@ import { search } from "./shown/search.ts";
 import { listFiles } from "./shown/list-files.ts";
 import { revParse } from "./shown/rev-parse.ts";
 import { prepareSwitch } from "./changes/switches.ts";
-import { compareFiles } from "./patches/no-index.ts";
 import { applyPatches } from "./patches/apply.ts";
 import type { GitSettings } from "./line/call.ts";
 import type { GitCommand } from "./run-package.ts";
@@ -18,8 +17,8 @@ import { findWorkTree, run } from "./run-package.ts";
 import { plainIn } from "./line/flags.ts";
 import { limitOf, literalPaths } from "./line/revisions.ts";
 import { checkIgnore } from "./shown/check-ignore.ts";
-import { catFile, diffFiles, diffTree, hashObject, lsTree, mergeBase, revList } from "./shown/plumbing.ts";
-import { forEachRef, runBranch, runTag, showRefs, symbolicRef, updateRef } from "./shown/refs.ts";
+import { catFile, diffFiles, lsTree, mergeBase, revList } from "./shown/plumbing.ts";
+import { forEachRef, runBranch, runTag } from "./shown/refs.ts";
 import { showDiff } from "./shown/show-diff.ts";
 import { showLog } from "./shown/show-log.ts";
 import { showObjects } from "./shown/show-objects.ts";
@@ -98,16 +97,11 @@ const completed: Readonly<Record<string, Run>> = {
   rm: removeFiles,
   branch: runBranch,
   tag: runTag,
-  "show-ref": showRefs,
   "for-each-ref": forEachRef,
-  "symbolic-ref": symbolicRef,
-  "update-ref": updateRef,
   "cat-file": catFile,
   "ls-tree": lsTree,
-  "hash-object": hashObject,
   "rev-list": revList,
   "check-ignore": checkIgnore,
-  "diff-tree": diffTree,
   "diff-index": diffFiles,
   "diff-files": diffFiles,
   "merge-base": mergeBase,
@@ -123,7 +117,6 @@ export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promi
   const hasPatterns = /^(?:add|rm|restore|reset)$/.test(name);
   const args = hasPatterns ? await literalPaths(given.context, given.args) : given.args;
   const command = { ...given, args, asciiOnly };
-  if (name === "diff" && command.args.includes("--no-index")) return compareFiles(command);
   if (name === "config") return runConfig(repository, command);
   if (name === "apply") return applyPatches(repository, command);
   const complete = completed[name];

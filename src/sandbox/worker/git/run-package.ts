@@ -100,6 +100,11 @@ const ways: Readonly<Record<string, string>> = {
   "name-rev": "use git describe --all or git branch --contains",
   "sparse-checkout": "all files are checked out",
   "update-index": "use git add, git rm --cached or chmod; git status compares the files",
+  "show-ref": "git for-each-ref lists refs, git rev-parse --verify <name> tells whether there is one",
+  "symbolic-ref": "git branch --show-current names the branch, git checkout <branch> changes it",
+  "update-ref": "use git branch -f, git tag -f and git branch -D",
+  "hash-object": "git rev-parse HEAD:<file> names the hash of a file that is committed",
+  "diff-tree": "use git show --format= --name-only <commit>, or git diff <commit> <commit>",
   bundle: "git clone copies a repository of this file system",
 };
 

@@ -7,7 +7,7 @@ import { readNames, relativeName } from "../names.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
-import { checkPatches, summarizePatches } from "./diff-notes.ts";
+import { checkPatches } from "./diff-notes.ts";
 
 /** `git diff` in all its forms: patches, names, counts, notes, and whether there is anything to show. */
 
@@ -39,16 +39,8 @@ async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecRes
   return { ...result, stdout };
 }
 
-/** The forms that a diff can have, in the order in which git shows them; `--summary` and `--check` are made from patches. */
-const forms = [
-  "--name-only",
-  "--name-status",
-  "--numstat",
-  "--stat",
-  "--shortstat",
-  "--summary",
-  "--patch",
-] as const;
+/** The forms that a diff can have, in the order in which git shows them. */
+const forms = ["--name-only", "--name-status", "--numstat", "--stat", "--shortstat", "--patch"] as const;
 
 /** Options that are read here; the package knows the others. */
 const ownOptions = [
@@ -96,10 +88,9 @@ async function showForms(
 ): Promise<ExecResult> {
   let shown = "";
   for (const form of chosen) {
-    const isSummary = form === "--summary";
-    const result = await showOne(repository, withForm(command, isSummary ? "--patch" : form));
+    const result = await showOne(repository, withForm(command, form));
     if (result.exitCode !== 0) return result;
-    const text = isSummary ? summarizePatches(result.stdout) : result.stdout;
+    const text = result.stdout;
     shown += form === "--patch" && shown !== "" && text !== "" ? `\n${text}` : text;
   }
   return fine(shown);
