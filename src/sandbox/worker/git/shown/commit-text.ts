@@ -5,7 +5,7 @@ import { composeMail } from "./commit-mail.ts";
 
 /** Commits as `git log` and `git show` write them, without their patches. */
 
-export interface Person {
+export interface Committer {
   readonly name: string;
   readonly mail: string;
   /** Seconds and zone: `1767225600 +0200`. */
@@ -18,8 +18,8 @@ export interface ShownCommit {
   readonly header: string;
   readonly tree: string;
   readonly parents: readonly string[];
-  readonly author: Person;
-  readonly committer: Person;
+  readonly author: Committer;
+  readonly committer: Committer;
   readonly message: string;
 }
 
@@ -34,7 +34,7 @@ export interface TextStyle {
   readonly names: ReadonlyMap<string, readonly string[]>;
 }
 
-export function personIn(header: string, who: string): Person {
+export function personIn(header: string, who: string): Committer {
   const line = new RegExp(`^(?:${who}) (.*?) ?<(.*)> (.*)$`, "m");
   const [, name = "", mail = "", time = ""] = line.exec(header) ?? [];
   return { name, mail, time };
@@ -93,7 +93,7 @@ const short = (hash: string): string => hash.slice(0, 7);
 const namesOf = ({ hash }: ShownCommit, { names }: TextStyle): string => names.get(hash)?.join(", ") ?? "";
 
 /** Returns the fields of who made a commit: `%an`, `%ad`. */
-function personField(person: Person, letter: string, date: string): string | undefined {
+function personField(person: Committer, letter: string, date: string): string | undefined {
   const { name, mail, time } = person;
   const forms: Readonly<Record<string, string>> = {
     d: date,
