@@ -7,7 +7,7 @@ const scripts: readonly GitScript[] = [
     "a patch of a diff, forth and back",
     [
       "echo z >> a.txt; git diff > ../p; git checkout -q .; git apply --check ../p && cat a.txt | wc -l; git apply ../p; git diff --stat; git apply -R ../p; git status -s",
-      "cat ../p | git apply; git diff | git apply -R; git status -s; git apply --index ../p; git status -s",
+      "cat ../p | git apply; git diff | git apply -R; git status -s; git apply ../p; git add a.txt; git status -s",
       "git apply ../p; git reset -q --hard; git apply --cached ../p; git status -s; git checkout -q -f; cd src; git apply ../../p; git status -s; cd ..",
     ],
     "4\n a.txt | 1 +\n 1 file changed, 1 insertion(+)\nM  a.txt\nMM a.txt\n",

@@ -54,6 +54,7 @@ test("TB-17: git refuses what it lacks, and names a way out", async () => {
     "add -v .",
     "apply --stat p",
     "apply --3way p",
+    "apply --index p",
     "branch --unset-upstream",
     "cherry-pick -X theirs x",
     "commit --fixup HEAD",

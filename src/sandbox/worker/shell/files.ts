@@ -9,7 +9,7 @@ import { requireEntry, requireFile, locate } from "../files/locate.ts";
 import type { Found, Writer } from "../files/tree.ts";
 import { checkWritable, makeFolder, makeLink, removeTree, touchEntry, writeFile } from "../files/tree.ts";
 import { meter } from "../meter.ts";
-import { copyInto, moveOver } from "./copy.ts";
+import { copyFile, moveOver } from "./copy.ts";
 
 type Encoding = BufferEncoding | { readonly encoding?: BufferEncoding | null } | undefined;
 
@@ -179,11 +179,8 @@ function writers(disk: Disk, writer: Writer, run: Operator) {
       }),
     rm: (path: string, options: { recursive?: boolean; force?: boolean } = {}) =>
       run(path, "rm", (file) => removeAt(disk, writer, file, options)),
-    cp: (source: string, destination: string, options: { recursive?: boolean } = {}) =>
-      run(source, "cp", (from) => {
-        const { recursive = false } = options;
-        copyInto(disk, writer, { source: from, destination: within(destination), recursive });
-      }),
+    cp: (source: string, destination: string) =>
+      run(source, "cp", (from) => copyFile(disk, writer, from, within(destination))),
     mv: (source: string, destination: string) =>
       run(source, "mv", (from) => moveOver(disk, writer, from, within(destination))),
     chmod: (path: string, mode: number) =>

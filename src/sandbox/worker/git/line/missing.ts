@@ -20,6 +20,7 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   apply: {
     "--reject": "take the hunks that do not fit out of the patch: this git leaves no .rej files",
+    "--index": "git apply the patch, then git add its files",
     "--exclude --include": "take the files that are not wanted out of the patch",
     "--stat --numstat --summary": "apply the patch, and use git diff --stat",
     "--3way": "take the hunks that do not fit out of the patch, or use git cherry-pick",

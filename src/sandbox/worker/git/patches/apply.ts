@@ -219,49 +219,7 @@ function readChanges(
 const isBelow = ({ from, to }: PatchedFile, folder: string): boolean =>
   folder === "" || (to ?? from ?? "").startsWith(`${folder}/`);
 
-/** Names the files that are not in the work tree as they are in the index. */
-async function listUnlike(
-  repository: WorkTree,
-  command: GitCommand,
-  { outcomes }: Applied,
-): Promise<readonly string[]> {
-  const [tree, index] = [
-    await placeFor(repository, command.context, false),
-    await placeFor(repository, command.context, true),
-  ];
-  const errors: string[] = [];
-  for (const path of outcomes.keys())
-    if ((await tree.read(path)) !== (await index.read(path))) errors.push(`${path}: does not match index`);
-  return errors;
-}
-
-/** Works out what changes make of files, and what is wrong with them where the options ask for more. */
-async function workOutFor(
-  repository: WorkTree | null,
-  command: GitCommand,
-  changes: readonly PatchedFile[],
-  options: ReadonlyMap<string, string>,
-): Promise<Applied & { readonly place: Place }> {
-  const place = await placeFor(repository, command.context, options.has("--cached"));
-  const applied = await workOut(place, changes);
-  if (!options.has("--index") || repository === null) return { ...applied, place };
-  const unlike = await listUnlike(repository, command, applied);
-  return { ...applied, place, errors: [...unlike, ...applied.errors] };
-}
-
-/** Writes outcomes to the work tree, the index or both, as the options ask. */
-async function write(
-  place: Place,
-  command: GitCommand,
-  outcomes: Outcomes,
-  options: ReadonlyMap<string, string>,
-): Promise<void> {
-  if (options.has("--cached")) return cacheOutcomes(place, command, outcomes);
-  await writeOutcomes(place, outcomes);
-  if (options.has("--index")) await stageOutcomes(place, command, outcomes);
-}
-
-/** Applies patches, or shows what they would change. */
+/** Applies patches, or says whether they fit. */
 export async function applyPatches(repository: WorkTree | null, command: GitCommand): Promise<ExecResult> {
   const { context } = command;
   const { options, args } = takeOptions(command.args, ownOptions);
@@ -274,8 +232,11 @@ export async function applyPatches(repository: WorkTree | null, command: GitComm
   if (!("length" in all)) return all;
   const folder = repository === null ? "" : folderIn(repository, context);
   const changes = all.filter((change) => isBelow(change, folder));
-  const { place, outcomes, errors } = await workOutFor(repository, command, changes, options);
+  const isCached = options.has("--cached");
+  const place = await placeFor(repository, context, isCached);
+  const { outcomes, errors } = await workOut(place, changes);
   if (errors.length > 0) return fail(errors.map((error) => `error: ${error}\n`).join(""), 1);
-  if (!options.has("--check")) await write(place, command, outcomes, options);
+  if (options.has("--check")) return fine();
+  await (isCached ? cacheOutcomes(place, command, outcomes) : writeOutcomes(place, outcomes));
   return fine();
 }

@@ -86,27 +86,10 @@ const sort = program("sort", (args, context: CommandContext) => {
   return original(context, [...call, ...operands]);
 });
 
-/** Writes a number in a format such as `%03g`. */
-function inFormat(number: string, width: string): string {
-  const [, flag = "", size = "", digits] = /^([-0 ]?)(\d*)(?:\.(\d+))?$/.exec(width) ?? [];
-  const text = digits === undefined ? number : Number(number).toFixed(Number(digits));
-  return flag === "-" ? text.padEnd(Number(size)) : text.padStart(Number(size), flag === "0" ? "0" : " ");
-}
-
 const seq = program("seq", async (args, context) => {
-  const at = args.findIndex((word) => /^(-f|--format)/.test(word));
-  if (at < 0) return original(context, args);
-  const [, inside] = /^(?:-f|--format=)(.+)$/.exec(args[at] ?? "") ?? [];
-  const format = inside ?? args[at + 1] ?? "%g";
-  const found = /^([^%]*)%([-0 ]?\d{0,3}(?:\.\d{1,2})?)[gf]([^%]*)$/.exec(format);
-  if (found === null) throw new Failure(`format '${format}' is not supported here`);
-  const [, before = "", width = "", after = ""] = found;
-  const rest = [...args.slice(0, at), ...args.slice(at + (inside === undefined ? 2 : 1))];
-  const { stdout, ...result } = await original(context, rest);
-  return {
-    ...result,
-    stdout: stdout.replace(/[^\n]+/g, (number) => before + inFormat(number, width) + after),
-  };
+  if (args.some((word) => /^(-f|--format)/.test(word)))
+    throw new Failure("-f is not supported here; use printf '%03d\\n' $(seq 9)");
+  return original(context, args);
 });
 
 const uniq = program("uniq", async (args, context) => {

@@ -1,17 +1,7 @@
 import type { CommandContext, CustomCommand, Result } from "../../custom-command.ts";
 import { admit, Failure, original, program, readInput, textFrom } from "../program.ts";
 
-/** `jq`, which joins its results with `-j`, indents by a given number, and knows more of the language. */
-
-const joined = (json: string): string =>
-  json
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => {
-      const value: unknown = line.startsWith('"') ? JSON.parse(line) : line;
-      return typeof value === "string" ? value : line;
-    })
-    .join("");
+/** `jq`, which indents by a given number, and knows more of the language. */
 
 const indented = ({ stdout, ...rest }: Result, width: number): Result => ({
   ...rest,
@@ -74,7 +64,6 @@ const valued: Readonly<Record<string, number>> = {
 
 interface Call {
   readonly words: readonly string[];
-  readonly joins: boolean;
   readonly indent: number | null;
 }
 
@@ -82,18 +71,16 @@ interface Call {
 async function readCall(given: readonly string[], context: CommandContext): Promise<Call> {
   const args = given.flatMap((word) => (/^-[a-zA-Z]+f$/.test(word) ? [word.slice(0, -1), "-f"] : [word]));
   const words: string[] = [];
-  let [joins, isFound] = [false, false];
+  let isFound = false;
   let indent: number | null = null;
   for (let at = 0; at < args.length; at += 1) {
     const word = args[at] ?? "";
     const values = args.slice(at + 1, at + 1 + (valued[word] ?? 0));
     at += values.length;
     if (word === "--indent") indent = Number(values[0]);
-    else if (word === "--join-output") joins = true;
-    else if (/^-[a-zA-Z]*j/.test(word)) {
-      joins = true;
-      if (word !== "-j") words.push(word.replaceAll("j", ""));
-    } else if (/^(-f|--from-file)$/.test(word)) {
+    else if (/^(-[a-zA-Z]*j[a-zA-Z]*|--join-output)$/.test(word))
+      throw new Failure("-j is not supported here; use jq -r and tr -d '\\n'", 2);
+    else if (/^(-f|--from-file)$/.test(word)) {
       words.push(mendFilter(textFrom(await readInput(values[0] ?? "", context))));
       isFound = true;
     } else if (word.startsWith("-")) words.push(word, ...values);
@@ -102,18 +89,12 @@ async function readCall(given: readonly string[], context: CommandContext): Prom
       isFound = true;
     }
   }
-  return { words, joins, indent };
+  return { words, indent };
 }
 
 /** Works with JSON. */
 export const jq: CustomCommand = program("jq", async (args, context) => {
-  const { words, joins, indent } = await readCall(args, context);
-  if (!joins) {
-    const result = await original(context, [...(indent === 0 ? ["-c"] : []), ...words]);
-    return indent === null || indent === 0 ? result : indented(result, indent);
-  }
-  const plain = words.map((word) => (/^-[a-zA-Z]+$/.test(word) ? word.replaceAll("r", "") : word));
-  const call = plain.filter((word) => word !== "-" && word !== "--raw-output");
-  const { stdout, ...rest } = await original(context, ["-c", ...call]);
-  return { ...rest, stdout: joined(stdout) };
+  const { words, indent } = await readCall(args, context);
+  const result = await original(context, [...(indent === 0 ? ["-c"] : []), ...words]);
+  return indent === null || indent === 0 ? result : indented(result, indent);
 });
