@@ -4,6 +4,13 @@ import type { GitScript } from "./git-scripts.ts";
 
 const scripts: readonly GitScript[] = [
   [
+    "a stash that is named where commits are",
+    [
+      "echo z >> a.txt; git stash -q; git show --stat --format=%s stash@{0}; git diff --stat stash@{0}; git log -1 --format=%s stash@{0}~1; git show --format= stash@{0}; git checkout -q stash@{0} -- a.txt; git status -s; git stash show -p | tail -1",
+    ],
+    "WIP on main: ac57677 second\n\n a.txt | 1 +\n 1 file changed, 1 insertion(+)\n a.txt | 1 -\n 1 file changed, 1 deletion(-)\nsecond\n\ndiff --cc a.txt\nindex f384549,f384549..4f8096b\n--- a/a.txt\n+++ b/a.txt\n@@@ -2,3 -2,3 +2,4 @@@ one\n  two\n  three\n  four\n++z\nM  a.txt\n+z\n",
+  ],
+  [
     "a stash and what is staged",
     [
       "echo z >> a.txt; git add a.txt; echo y >> src/x.ts; git stash -q --keep-index; git status -s; git stash drop -q; git reset -q --hard; echo z >> a.txt; git add a.txt; echo y >> src/x.ts; git stash -q; git stash pop -q --index; git status -s",

@@ -34,6 +34,14 @@ const scripts: readonly GitScript[] = [
     "   a  \\r  \\n   B  \\r  \\n\n   c   a   f 351  \\n   b  \\n\n",
   ],
   [
+    "a byte order mark, in files and before a patch",
+    [
+      "printf '\\357\\273\\277a\\nb\\nc\\n' > m; git add m; git commit -qm m; git show HEAD:m | od -An -c; git checkout -qb f; printf '\\357\\273\\277A\\nb\\nc\\n' > m; git diff > ../p; git commit -qam A; git checkout -q main; printf '\\357\\273\\277a\\nb\\nC\\n' > m; git commit -qam C; git merge -q f -m M > /dev/null; od -An -c m",
+      "git reset -q --hard HEAD~2; (printf '\\357\\273\\277'; cat ../p) | git apply; od -An -c m; printf '\\357\\273\\277--- a/a.txt\\n+++ b/a.txt\\n@@ -4 +4 @@\\n-four\\n+4\\n' | git apply; tail -1 a.txt",
+    ],
+    " 357 273 277   a  \\n   b  \\n   c  \\n\n 357 273 277   A  \\n   b  \\n   C  \\n\n 357 273 277   A  \\n   b  \\n   c  \\n\n4\n",
+  ],
+  [
     "what is ignored, and why; folders and dates",
     [
       "printf 'build/\\n*.o\\n!keep.o\\n' > .gitignore; git check-ignore build build/ x/y.o keep.o; git check-ignore -v x.o; git ls-tree HEAD src src/x.ts; cd src; git ls-tree --name-only HEAD",

@@ -5,8 +5,6 @@
 
 const maxDistance = 1000;
 
-const context = 3;
-
 export interface Edit {
   readonly kind: "same" | "removed" | "added";
   readonly line: string;
@@ -95,7 +93,7 @@ export function compareLines(before: readonly string[], after: readonly string[]
 }
 
 /** Returns the ranges of edits that form one hunk, with their context. */
-function ranges(edits: readonly Edit[]): { start: number; end: number }[] {
+function ranges(edits: readonly Edit[], context: number): { start: number; end: number }[] {
   const found: { start: number; end: number }[] = [];
   edits.forEach((edit, index) => {
     if (edit.kind === "same") return;
@@ -111,15 +109,21 @@ const position = (start: number, count: number): string => {
   return count === 1 ? `${shown}` : `${shown},${count}`;
 };
 
-/** Returns the unified diff of two texts with three lines of context; empty if they are equal. */
-export function unifiedDiff(nameBefore: string, nameAfter: string, before: string, after: string): string {
+/** Returns the unified diff of two texts with lines of context around each change; empty if they are equal. */
+export function unifiedDiff(
+  nameBefore: string,
+  nameAfter: string,
+  before: string,
+  after: string,
+  context = 3,
+): string {
   if (before === after) return "";
   const edits = compareLines(linesOf(before), linesOf(after));
   const prefix = { same: " ", removed: "-", added: "+" };
   let old = 0;
   let now = 0;
   let done = 0;
-  const hunks = ranges(edits).map(({ start, end }) => {
+  const hunks = ranges(edits, context).map(({ start, end }) => {
     const skipped = start - done;
     const inside = edits.slice(start, end);
     const oldCount = inside.filter((edit) => edit.kind !== "added").length;

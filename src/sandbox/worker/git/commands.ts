@@ -3,7 +3,7 @@ import { checkOut, isCheckout } from "./checkouts.ts";
 import { limitedTo } from "./diff.ts";
 import { commit } from "./changes/commits.ts";
 import { runMerge, runPicks, runRebase } from "./changes/picks.ts";
-import { runStash } from "./changes/stashes.ts";
+import { findStash, runStash } from "./changes/stashes.ts";
 import { clean, moveFiles, removeFiles, showReflog } from "./changes/moves.ts";
 import { runConfig } from "./changes/settings.ts";
 import { search } from "./shown/search.ts";
@@ -109,13 +109,28 @@ const completed: Readonly<Record<string, Run>> = {
   switch: switchTo,
 };
 
+const stashName = /^(?:refs\/)?stash@\{(\d+)\}/;
+
+/** Replaces the names of stashes by their hashes, since the package knows them only after `git stash`. */
+async function nameStashes(repository: WorkTree, args: readonly string[]): Promise<readonly string[]> {
+  if (args[0] === "stash" || !args.some((arg) => stashName.test(arg))) return args;
+  return Promise.all(
+    args.map(async (arg) => {
+      const [name, number] = stashName.exec(arg) ?? [];
+      const hash = number === undefined ? null : await findStash(repository, Number(number));
+      return hash === null ? arg : hash + arg.slice(name?.length);
+    }),
+  );
+}
+
 /** Runs a command of git. */
 export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promise<ExecResult> {
   const name = given.args[0] ?? "";
   const repository = await findWorkTree(given.context);
   const asciiOnly = repository === null || (await isAsciiOnly(repository, given.settings ?? {}));
   const hasPatterns = /^(?:add|rm|restore|reset)$/.test(name);
-  const args = hasPatterns ? await literalPaths(given.context, given.args) : given.args;
+  const named = repository === null ? given.args : await nameStashes(repository, given.args);
+  const args = hasPatterns ? await literalPaths(given.context, named) : named;
   const command = { ...given, args, asciiOnly };
   if (name === "config") return runConfig(repository, command);
   if (name === "apply") return applyPatches(repository, command);

@@ -160,16 +160,26 @@ function removeAt(
   removeTree(disk, writer, place.path, place.entry);
 }
 
+/** Refuses a path whose folder is missing. */
+function checkFolder(disk: Disk, path: string): void {
+  if (locate(disk, path).missing.length > 1) fail("workspace_read_not_found", path);
+}
+
 function writers(disk: Disk, writer: Writer, run: Operator) {
+  const checked =
+    (act: (path: string, bytes: Uint8Array) => void) =>
+    (path: string, content: FileContent, options?: Encoding): Promise<void> =>
+      run(path, "open", (file) => {
+        checkFolder(disk, file);
+        act(file, bytesOf(content, options));
+      });
   const linked = (existingPath: string, newPath: string): void => {
     if (locate(disk, newPath, false).entry !== null) fail("exists", newPath);
     writeFile(disk, writer, newPath, contentOf(disk, requireFile(disk, existingPath).entry));
   };
   return {
-    writeFile: (path: string, content: FileContent, options?: Encoding) =>
-      run(path, "open", (file) => writeFile(disk, writer, file, bytesOf(content, options))),
-    appendFile: (path: string, content: FileContent, options?: Encoding) =>
-      run(path, "open", (file) => append(disk, writer, file, bytesOf(content, options))),
+    writeFile: checked((file, bytes) => writeFile(disk, writer, file, bytes)),
+    appendFile: checked((file, bytes) => append(disk, writer, file, bytes)),
     mkdir: (path: string, options: { recursive?: boolean } = {}) =>
       run(path, "mkdir", (folder) => {
         const place = locate(disk, folder);

@@ -228,7 +228,7 @@ export async function applyPatches(repository: WorkTree | null, command: GitComm
     args.slice(1).filter((arg) => arg !== "--"),
   );
   if (typeof text !== "string") return text;
-  const all = readChanges(text, options);
+  const all = readChanges(text.replace(/^\ufeff/, ""), options);
   if (!("length" in all)) return all;
   const folder = repository === null ? "" : folderIn(repository, context);
   const changes = all.filter((change) => isBelow(change, folder));

@@ -7,7 +7,7 @@ import { bytes, Failure, linesOf, type Options, program, readInput, readOptions 
 const names = {
   flags: "urqNwbiasEt",
   valued: "UxL",
-  long: "unified:u recursive:r brief:q new-file:N ignore-all-space:w ignore-space-change:b ignore-case:i report-identical-files:s label:L exclude:x color: text: normal: strip-trailing-cr:E",
+  long: "unified:U recursive:r brief:q new-file:N ignore-all-space:w ignore-space-change:b ignore-case:i report-identical-files:s label:L exclude:x color: text: normal: strip-trailing-cr:E",
 };
 
 const range = (start: number, count: number): string =>
@@ -69,8 +69,11 @@ async function compareFiles(
   if (has("q")) return `Files ${a} and ${b} differ\n`;
   if (before.includes("\0") || after.includes("\0")) return `Binary files ${a} and ${b} differ\n`;
   if (has("u") || has("U")) {
+    const around = Number(options.value("U") ?? 3);
+    if (!Number.isInteger(around) || around < 0)
+      throw new Failure(`invalid context length '${options.value("U")}'`, 2);
     const [left = await stamp(context, a), right = await stamp(context, b)] = values("L");
-    return unifiedDiff(left, right, before, after);
+    return unifiedDiff(left, right, before, after, around);
   }
   const [old, now] = [before, after].map((text) =>
     linesOf(has("w") || has("b") || has("i") ? compared(text, options) : text),
@@ -117,7 +120,10 @@ async function compareFolders(
 
 /** Compares two files or folders. */
 export const diff: CustomCommand = program("diff", async (args, context) => {
-  const options = readOptions(args, names);
+  const options = readOptions(
+    args.map((arg) => (arg === "--unified" ? "-u" : arg)),
+    names,
+  );
   if (options.values("x").some((name) => /[*?[]/.test(name)))
     throw new Failure("-x takes names here, not patterns", 2);
   const [a, b] = options.operands;
