@@ -11,13 +11,6 @@ const scripts: readonly GitScript[] = [
     "WIP on main: ac57677 second\n\n a.txt | 1 +\n 1 file changed, 1 insertion(+)\n a.txt | 1 -\n 1 file changed, 1 deletion(-)\nsecond\n\ndiff --cc a.txt\nindex f384549,f384549..4f8096b\n--- a/a.txt\n+++ b/a.txt\n@@@ -2,3 -2,3 +2,4 @@@ one\n  two\n  three\n  four\n++z\nM  a.txt\n+z\n",
   ],
   [
-    "a stash and what is staged",
-    [
-      "echo z >> a.txt; git add a.txt; echo y >> src/x.ts; git stash -q --keep-index; git status -s; git stash drop -q; git reset -q --hard; echo z >> a.txt; git add a.txt; echo y >> src/x.ts; git stash -q; git stash pop -q --index; git status -s",
-    ],
-    "M  a.txt\nM  a.txt\n M src/x.ts\n",
-  ],
-  [
     "several commits that are picked or taken back",
     [
       "git checkout -qb f; echo f > f; git add f; git commit -qm f1; echo g > g; git add g; git commit -qm f2; git checkout -q main; git cherry-pick f~1 f > /dev/null; git log --format=%s; git reset -q --hard HEAD~2",

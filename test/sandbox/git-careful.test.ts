@@ -6,7 +6,7 @@ const scripts: readonly GitScript[] = [
   [
     "changes that a failed checkout or commit leaves",
     [
-      "echo z >> a.txt; git checkout -f nope; git switch -f nope; git checkout -f -b main; git status -s",
+      "echo z >> a.txt; git checkout -f main; git switch -f main; git checkout nope; git status -s",
       "echo y >> src/x.ts; git commit -am m a.txt; git commit --amend --no-edit --date=soon; git status -s; git log -1 --format=%s",
     ],
     " M a.txt\n M a.txt\n M src/x.ts\nsecond\n",
@@ -62,8 +62,11 @@ test("TB-17: git refuses what it lacks, and names a way out", async () => {
     "add -v .",
     "apply --stat p",
     "apply --3way p",
+    "apply --directory=src p",
     "apply --index p",
     "branch --unset-upstream",
+    "checkout -f main",
+    "checkout --track origin/x",
     "cherry-pick -X theirs x",
     "commit --fixup HEAD",
     "commit -C HEAD~1",
@@ -83,11 +86,15 @@ test("TB-17: git refuses what it lacks, and names a way out", async () => {
     "mv -v a.txt b",
     "push --follow-tags",
     "rebase --root",
+    "rm --ignore-unmatch nope",
     "stash -a",
+    "stash --keep-index",
+    "stash pop --index",
     "stash push -m x src",
     "stash push -- src",
     "status --porcelain=v2",
     "status -z",
+    "switch --discard-changes main",
     "tag -s x",
     "branch --format='%(nope)'",
     "ls-tree -l HEAD",
@@ -100,7 +107,15 @@ test("TB-17: git refuses what it lacks, and names a way out", async () => {
 });
 
 test("TB-17: git names a way out where it lacks a command", async () => {
-  const names = ["show-ref", "symbolic-ref", "update-ref", "hash-object", "diff-tree", "worktree"];
+  const names = [
+    "show-ref",
+    "symbolic-ref",
+    "update-ref",
+    "cat-file",
+    "hash-object",
+    "diff-tree",
+    "worktree",
+  ];
   const { stdout } = await runGitLines(names.map((name) => `git ${name} HEAD 2>&1`));
   expect(
     stdout

@@ -30,7 +30,7 @@ const scripts: readonly GitScript[] = [
   [
     "files that move and go",
     [
-      "git mv a.txt b.txt; git mv b.txt src/x.ts; git status -s; git mv -f b.txt src/x.ts; git status -s; git rm -q --ignore-unmatch nope; git rm --ignore-unmatch nope src/x.ts -f; git status -s; git rm -rq --cached . ; git rm -r src",
+      "git mv a.txt b.txt; git mv b.txt src/x.ts; git status -s; git mv -f b.txt src/x.ts; git status -s; git rm src/x.ts -f; git status -s; git rm -rq --cached . ; git rm -r src",
     ],
     "R  a.txt -> b.txt\nD  a.txt\nM  src/x.ts\nrm 'src/x.ts'\nD  a.txt\nD  src/x.ts\n=> 128\n",
   ],

@@ -23,10 +23,9 @@ const scripts: readonly GitScript[] = [
   [
     "objects",
     [
-      "git cat-file -t HEAD; git cat-file -p HEAD; git cat-file -p HEAD:a.txt; git cat-file blob HEAD~1:a.txt; git cat-file -s HEAD:a.txt; git cat-file -p HEAD^{tree}; git cat-file -e HEAD && echo there; git cat-file -e nope:x 2> /dev/null; git cat-file -p HEAD:src",
       "git ls-tree HEAD; git ls-tree -r HEAD --name-only; git ls-tree --name-only HEAD src/; git ls-tree -r HEAD src; git ls-tree HEAD:src",
     ],
-    "commit\ntree 97e5ea305723ba883427086ad03ab2889ed3e6de\nparent e25f962ded5960ce1101a7767015970523eae24c\nauthor Limpet <agent@localhost> 1767225600 +0000\ncommitter Limpet <agent@localhost> 1767225600 +0000\n\nsecond\none\ntwo\nthree\nfour\none\ntwo\nthree\n19\n100644 blob f384549cbeb481e437091320de6d1f2e15e11b4a\ta.txt\n040000 tree b0939e4e5435434f2eb0d0ea9d29bd5f5275e261\tsrc\nthere\n100644 blob ad1d380d6cc4dfe69119852d461b7ccd89a19228\tx.ts\n100644 blob f384549cbeb481e437091320de6d1f2e15e11b4a\ta.txt\n040000 tree b0939e4e5435434f2eb0d0ea9d29bd5f5275e261\tsrc\na.txt\nsrc/x.ts\nsrc/x.ts\n100644 blob ad1d380d6cc4dfe69119852d461b7ccd89a19228\tsrc/x.ts\n100644 blob ad1d380d6cc4dfe69119852d461b7ccd89a19228\tx.ts\n",
+    "100644 blob f384549cbeb481e437091320de6d1f2e15e11b4a\ta.txt\n040000 tree b0939e4e5435434f2eb0d0ea9d29bd5f5275e261\tsrc\na.txt\nsrc/x.ts\nsrc/x.ts\n100644 blob ad1d380d6cc4dfe69119852d461b7ccd89a19228\tsrc/x.ts\n100644 blob ad1d380d6cc4dfe69119852d461b7ccd89a19228\tx.ts\n",
   ],
   [
     "lists of commits",

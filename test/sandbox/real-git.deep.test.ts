@@ -69,12 +69,13 @@ class Pair {
     return (await this.#box.run(`readlink '${link}'`)).stdout.trim();
   }
 
-  readonly real = (...args: readonly string[]): string => this.#real(["-c", "core.quotePath=false", ...args]);
+  readonly real = (...args: readonly string[]): string => this.#real(args);
 
+  /** The embedded git never escapes what is not ASCII in names. */
   #real(args: readonly string[], directory = "."): string {
     const env = { ...process.env, ...ignoring };
     const options = { cwd: join(this.folder, directory), encoding: "utf8", env } as const;
-    const { stdout, stderr } = spawnSync("git", args, options);
+    const { stdout, stderr } = spawnSync("git", ["-c", "core.quotePath=false", ...args], options);
     expect(stderr).toBe("");
     return stdout;
   }

@@ -73,7 +73,7 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
   [
     "lines that are counted, and facts of the machine",
     "printf 'a\\na\\nb\\n' | uniq -c | sort -k1,1n; uname; nproc; id -u; umask; echo x > f; chown $(id -un) f && echo done; grep -lZ '' f no 2>/dev/null | xargs -0",
-    "      1 b\n      2 a\nLinux\n1\n1000\n0022\ndone\nf\n",
+    "   1 b\n   2 a\nLinux\n1\n1000\n0022\ndone\nf\n",
   ],
   [
     "dates as they are said",

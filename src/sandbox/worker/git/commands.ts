@@ -4,20 +4,19 @@ import { limitedTo } from "./diff.ts";
 import { commit } from "./changes/commits.ts";
 import { runMerge, runPicks, runRebase } from "./changes/picks.ts";
 import { findStash, runStash } from "./changes/stashes.ts";
-import { clean, moveFiles, removeFiles, showReflog } from "./changes/moves.ts";
+import { clean, moveFiles, showReflog } from "./changes/moves.ts";
 import { runConfig } from "./changes/settings.ts";
 import { search } from "./shown/search.ts";
 import { listFiles } from "./shown/list-files.ts";
 import { revParse } from "./shown/rev-parse.ts";
-import { prepareSwitch } from "./changes/switches.ts";
+import { separateCheckout } from "./changes/switches.ts";
 import { applyPatches } from "./patches/apply.ts";
-import type { GitSettings } from "./line/call.ts";
 import type { GitCommand } from "./run-package.ts";
 import { findWorkTree, run } from "./run-package.ts";
 import { plainIn } from "./line/flags.ts";
 import { limitOf, literalPaths } from "./line/revisions.ts";
 import { checkIgnore } from "./shown/check-ignore.ts";
-import { catFile, diffFiles, lsTree, mergeBase, revList } from "./shown/plumbing.ts";
+import { diffFiles, lsTree, mergeBase, revList } from "./shown/plumbing.ts";
 import { forEachRef, runBranch, runTag } from "./shown/refs.ts";
 import { showDiff } from "./shown/show-diff.ts";
 import { showLog } from "./shown/show-log.ts";
@@ -47,17 +46,6 @@ async function stage(repository: WorkTree, command: GitCommand): Promise<ExecRes
   return result;
 }
 
-/** A setting of the repository that lets names of files be shown as they are. */
-const plainNames = /^\s*quotepath\s*=\s*(?:false|off|no|0)\s*$/im;
-
-/** Returns whether git shows names in ASCII only: its `core.quotePath`. */
-async function isAsciiOnly({ fs, gitDir }: WorkTree, settings: GitSettings): Promise<boolean> {
-  const setting = settings["core.quotepath"];
-  if (setting !== undefined) return !/^(?:false|off|no|0)$/i.test(setting);
-  const config = await fs.readFile(`${gitDir}/config`).catch(() => "");
-  return !plainNames.test(config);
-}
-
 /** Stages files. */
 async function add(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   // With paths, the package would add all files all the same; it takes deleted ones along without being told.
@@ -68,10 +56,8 @@ async function add(repository: WorkTree, given: GitCommand): Promise<ExecResult>
 }
 
 /** Checks out a branch, a commit or files. */
-async function switchTo(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const command = await prepareSwitch(repository, given);
-  return "exitCode" in command ? command : checkOut(repository, command);
-}
+const switchTo = async (repository: WorkTree, given: GitCommand): Promise<ExecResult> =>
+  checkOut(repository, await separateCheckout(repository, given));
 
 type Run = (repository: WorkTree, command: GitCommand) => Promise<ExecResult>;
 
@@ -94,11 +80,9 @@ const completed: Readonly<Record<string, Run>> = {
   grep: search,
   clean,
   mv: moveFiles,
-  rm: removeFiles,
   branch: runBranch,
   tag: runTag,
   "for-each-ref": forEachRef,
-  "cat-file": catFile,
   "ls-tree": lsTree,
   "rev-list": revList,
   "check-ignore": checkIgnore,
@@ -106,7 +90,6 @@ const completed: Readonly<Record<string, Run>> = {
   "diff-files": diffFiles,
   "merge-base": mergeBase,
   checkout: switchTo,
-  switch: switchTo,
 };
 
 const stashName = /^(?:refs\/)?stash@\{(\d+)\}/;
@@ -124,14 +107,13 @@ async function nameStashes(repository: WorkTree, args: readonly string[]): Promi
 }
 
 /** Runs a command of git. */
-export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promise<ExecResult> {
+export async function runGitCommand(given: GitCommand): Promise<ExecResult> {
   const name = given.args[0] ?? "";
   const repository = await findWorkTree(given.context);
-  const asciiOnly = repository === null || (await isAsciiOnly(repository, given.settings ?? {}));
   const hasPatterns = /^(?:add|rm|restore|reset)$/.test(name);
   const named = repository === null ? given.args : await nameStashes(repository, given.args);
   const args = hasPatterns ? await literalPaths(given.context, named) : named;
-  const command = { ...given, args, asciiOnly };
+  const command = { ...given, args };
   if (name === "config") return runConfig(repository, command);
   if (name === "apply") return applyPatches(repository, command);
   const complete = completed[name];

@@ -36,14 +36,11 @@ const pathsInStatus = (line: string): string[] => {
   return named === undefined ? [] : readNames(named);
 };
 
-/** Options with which git prints names unquoted, unless a line cannot show their characters. */
-const plainNames = ["-c", "core.quotePath=false"];
-
 async function status(
   repository: Repository,
   { directory = ".", short = false }: GitArguments["status"],
 ): Promise<string> {
-  const args = [...plainNames, "status", ...(short ? ["--short"] : [])];
+  const args = ["status", ...(short ? ["--short"] : [])];
   const output = await runGit(repository, { args, directory });
   if (repository.isClosed === undefined) return output;
   const shown = (path: string): boolean => !isClosed(repository, workspacePath(`${directory}/${path}`));
@@ -58,7 +55,7 @@ async function diff(
   repository: Repository,
   { directory = ".", staged = false, path }: GitArguments["diff"],
 ): Promise<string> {
-  const options = [...plainNames, "diff", ...(staged ? ["--staged"] : [])];
+  const options = ["diff", ...(staged ? ["--staged"] : [])];
   const limits = path === undefined ? [] : ["--", ...belowPath(safePath(path))];
   if (repository.isClosed === undefined)
     return runGit(repository, { args: [...options, ...limits], directory });
@@ -96,7 +93,7 @@ async function refuseOthers(
   const named = files.map((file) => workspacePath(`${directory}/${file}`));
   const isNamed = (path: string): boolean =>
     named.some((each) => each === "." || path === each || path.startsWith(`${each}/`));
-  const output = await runGit(repository, { args: [...plainNames, "status", "--porcelain"], directory });
+  const output = await runGit(repository, { args: ["status", "--porcelain"], directory });
   const others = linesOf(output)
     .filter((line) => /^[MADRCT]/.test(line))
     .flatMap((line) => (line.startsWith("C") ? pathsInStatus(line).slice(-1) : pathsInStatus(line)))

@@ -17,8 +17,6 @@ export type Context = Parameters<Command["execute"]>[1];
 export interface GitCommand {
   readonly args: readonly string[];
   readonly context: Context;
-  /** Git's `core.quotePath`. */
-  readonly asciiOnly: boolean;
   /** GitSettings of this call alone, which count more than those of the repository. */
   readonly settings?: GitSettings;
 }
@@ -103,6 +101,8 @@ const ways: Readonly<Record<string, string>> = {
   "show-ref": "git for-each-ref lists refs, git rev-parse --verify <name> tells whether there is one",
   "symbolic-ref": "git branch --show-current names the branch, git checkout <branch> changes it",
   "update-ref": "use git branch -f, git tag -f and git branch -D",
+  "cat-file":
+    "git show <object> and git ls-tree <commit> show objects, git rev-parse --verify tells whether there is one",
   "hash-object": "git rev-parse HEAD:<file> names the hash of a file that is committed",
   "diff-tree": "use git show --format= --name-only <commit>, or git diff <commit> <commit>",
   bundle: "git clone copies a repository of this file system",

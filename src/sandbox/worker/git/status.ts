@@ -23,8 +23,6 @@ interface Status {
 export interface StatusOptions {
   readonly form: "long" | "short" | "porcelain";
   readonly hasBranch: boolean;
-  /** Git's `core.quotePath`. */
-  readonly asciiOnly: boolean;
   /** Folder in which git runs, from the top of the repository. */
   readonly folder: string;
   /** Returns whether the paths of the command line let a path through. */
@@ -221,10 +219,9 @@ export async function composeStatus(
   { porcelain, preamble }: StatusSources,
   options: StatusOptions,
 ): Promise<string> {
-  const { form, asciiOnly, folder } = options;
+  const { form, folder } = options;
   const status = await readStatus(repository, porcelain, options);
-  const show: ShowName = (path) =>
-    quoteName(form === "porcelain" ? path : relativeName(folder, path), asciiOnly);
+  const show: ShowName = (path) => quoteName(form === "porcelain" ? path : relativeName(folder, path));
   return form === "long"
     ? writeLong(status, preamble, show, options.untracked !== null)
     : writeShort(status, show);

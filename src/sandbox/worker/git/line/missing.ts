@@ -21,6 +21,7 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   apply: {
     "--reject": "take the hunks that do not fit out of the patch: this git leaves no .rej files",
     "--index": "git apply the patch, then git add its files",
+    "--directory": "put the folder before the paths of the patch with sed",
     "--exclude --include": "take the files that are not wanted out of the patch",
     "--stat --numstat --summary": "apply the patch, and use git diff --stat",
     "--3way": "take the hunks that do not fit out of the patch, or use git cherry-pick",
@@ -29,7 +30,12 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--unset-upstream": "use git config --unset branch.<name>.merge",
     "-i --ignore-case": "use git branch | grep -i",
   },
-  checkout: { "-p --patch": byHand, "--no-overlay": "git rm the files that the commit lacks" },
+  checkout: {
+    "-f": "git reset --hard discards all changes, git checkout -- <file> those of a file; then git checkout",
+    "--track": "git checkout <branch> follows the branch of a remote with this name",
+    "-p --patch": byHand,
+    "--no-overlay": "git rm the files that the commit lacks",
+  },
   "cherry-pick": { "-X --strategy-option --strategy": side },
   commit: {
     "-p --patch": byHand,
@@ -77,7 +83,11 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   reset: { "-p --patch": byHand },
   restore: { "-p --patch": byHand },
   revert: { "-X --strategy-option --strategy": side },
+  rm: { "--ignore-unmatch": "use git rm <file> || true" },
   stash: {
+    "-k --keep-index":
+      "git diff > ../rest.patch and git checkout -- . put the rest aside, git apply ../rest.patch brings it back",
+    "--index": "git stash pop, then git add",
     "-a --all": "git stash -u stashes all but what is ignored",
     "-S --staged": "commit what is staged, or keep git diff --cached in a file for git apply",
     "-p --patch": byHand,
@@ -85,6 +95,10 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   status: {
     "-z": "use --porcelain, which quotes names with special characters",
     "--no-renames": "git diff --name-status shows files by their names",
+  },
+  switch: {
+    "--discard-changes": "git reset --hard discards all changes; then git switch",
+    "--track": "git switch <branch> follows the branch of a remote with this name",
   },
   tag: { "-s --sign": signing, "-u": signing, "-v --verify": signing },
 };

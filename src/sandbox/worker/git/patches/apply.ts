@@ -146,13 +146,6 @@ async function readInputs(context: Context, files: readonly string[]): Promise<s
   return texts.join("");
 }
 
-/** Puts a folder before the paths of a change. */
-const below = (change: PatchedFile, folder: string): PatchedFile => {
-  const join = (path: string | null): string | null =>
-    path === null || folder === "" ? path : `${folder.replace(/\/$/, "")}/${path}`;
-  return { ...change, from: join(change.from), to: join(change.to) };
-};
-
 /** Returns what to read files from: the work tree, or the index. */
 async function placeFor(
   repository: WorkTree | null,
@@ -207,8 +200,7 @@ function readChanges(
 ): readonly PatchedFile[] | ExecResult {
   try {
     const changes = readPatch(text, Number(options.get("-p") ?? 1));
-    const folder = options.get("--directory") ?? "";
-    return changes.map((change) => below(options.has("-R") ? reverseChange(change) : change, folder));
+    return options.has("-R") ? changes.map(reverseChange) : changes;
   } catch (error) {
     if (error instanceof BadPatch) return fail(`error: ${error.message}\n`, 128);
     throw error;

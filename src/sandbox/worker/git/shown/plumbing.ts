@@ -1,4 +1,4 @@
-import type { ExecResult, RawObject } from "#git";
+import type { ExecResult } from "#git";
 import { decode, fail, fine, refuse } from "../line/answers.ts";
 import { limitedTo } from "../diff.ts";
 import { takeOptions } from "../line/flags.ts";
@@ -17,30 +17,6 @@ const typeOf = (mode: number): string => (mode === 0o40000 ? "tree" : mode === 0
 
 const entryLine = ({ mode, hash }: TrackedFile, name: string): string =>
   `${mode.toString(8).padStart(6, "0")} ${typeOf(mode)} ${hash}\t${name}\n`;
-
-/** Returns the answer on an object, in the form that is asked for. */
-function describeObject({ type, content }: RawObject, form: string): ExecResult {
-  const forms: Readonly<Record<string, string>> = {
-    "-e": "",
-    "-t": `${type}\n`,
-    "-s": `${content.length}\n`,
-  };
-  const told = forms[form];
-  if (told !== undefined) return fine(told);
-  if (form !== "-p" && form !== type)
-    return refuse("git cat-file", `${form} of a ${type}`, "it has -e, -p, -s, -t and types");
-  const entries = type === "tree" ? listTree(content) : null;
-  return fine(entries?.map((entry) => entryLine(entry, entry.name)).join("") ?? decode(content));
-}
-
-/** Shows the type, the size or the content of an object. */
-export async function catFile(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
-  const [, form = "", name = ""] = args;
-  const hash = await resolveObject(repository, context, name);
-  const object = hash === null ? null : await repository.objectStore.read(hash).catch(() => null);
-  if (object !== null) return describeObject(object, form);
-  return form === "-e" ? fail("", 1) : fail(`fatal: Not a valid object name ${name}\n`, 128);
-}
 
 /** Returns the hash of the tree of a commit, a tag or a tree. */
 async function treeOf({ objectStore }: WorkTree, hash: string): Promise<string> {
@@ -75,7 +51,7 @@ const treeOptions = ["-r", "--name-only", "--full-tree", "--full-name", "--name-
 
 /** Lists the files of a commit, of one folder or of all. */
 export async function lsTree(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const { context, asciiOnly } = command;
+  const { context } = command;
   const { options, args } = takeOptions(command.args, treeOptions);
   const [name = "HEAD", ...paths] = args.slice(1).filter((arg) => arg !== "--");
   const unknown = args.slice(1).find((arg) => /^-[^-]|^--./.test(arg));
@@ -98,7 +74,7 @@ export async function lsTree(repository: WorkTree, command: GitCommand): Promise
   const hasNames = options.has("--name-only") || options.has("--name-status");
   const from = options.has("--full-name") ? "" : folder;
   const lines = [...files].map(([path, file]) => {
-    const shown = quoteName(relativeName(from, path), asciiOnly);
+    const shown = quoteName(relativeName(from, path));
     return hasNames ? `${shown}\n` : entryLine(file, shown);
   });
   return fine(lines.join(""));

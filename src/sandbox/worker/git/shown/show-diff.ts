@@ -15,7 +15,7 @@ const otherForms = ["--stat", "--numstat", "--shortstat"];
 
 /** Shows a diff in one form of the package, completed. */
 async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { args, context, asciiOnly } = given;
+  const { args, context } = given;
   const [own] = partAtEnd(args);
   const names = own.filter((arg) => /^--name-(?:only|status)$/.test(arg));
   const shown =
@@ -31,7 +31,6 @@ async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecRes
     isStaged: own.includes("--staged") || own.includes("--cached"),
     commits,
     limits: limitsIn(repository, args, context),
-    asciiOnly,
   };
   const stdout = await (names.length === 0
     ? completePatches(repository, result.stdout, request)

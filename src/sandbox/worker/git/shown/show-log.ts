@@ -86,7 +86,6 @@ async function showBelow(
     isStaged: false,
     commits: [parents[0] ?? null, hash],
     limits: limited.slice(1),
-    asciiOnly: command.asciiOnly,
   };
   const patch = await completePatches(repository, (await show(["--patch"])).replace(/\n+$/, "\n"), request);
   return counted === "" || patch === "" ? counted + patch : `${counted}\n${patch}`;

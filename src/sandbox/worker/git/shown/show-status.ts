@@ -87,14 +87,13 @@ async function readOptions(
   options: ReadonlyMap<string, string>,
   paths: readonly string[],
 ): Promise<StatusOptions> {
-  const { context, asciiOnly } = command;
+  const { context } = command;
   const limits = paths.map((path) => limitOf(repository, context, path));
   const mode = options.get("--untracked-files") ?? options.get("-u");
   const { files } = await readIndex(repository);
   return {
     form: options.has("--porcelain") ? "porcelain" : options.has("--short") ? "short" : "long",
     hasBranch: options.has("--branch"),
-    asciiOnly,
     folder: folderIn(repository, context),
     isIn: limitedTo(limits),
     untracked: await listUntracked(repository, command, mode === "" ? "all" : (mode ?? "normal"), limits),

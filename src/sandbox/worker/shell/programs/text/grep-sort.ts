@@ -11,7 +11,7 @@ import {
   textFrom,
 } from "../program.ts";
 
-/** `grep`, `sort`, `seq`, `uniq` and `paste`, which take options in more forms than the shell's own. */
+/** `grep`, `sort`, `seq` and `paste`, which take options in more forms than the shell's own. */
 
 const grepNames = {
   flags: "EFGPivwxcnlLqohHsrRaIUZ",
@@ -92,13 +92,6 @@ const seq = program("seq", async (args, context) => {
   return original(context, args);
 });
 
-const uniq = program("uniq", async (args, context) => {
-  const { stdout, ...result } = await original(context, args);
-  const isCounting = args.some((word) => /^-[a-zA-Z]*c|^--count$/.test(word));
-  const counted = stdout.replace(/^ *(\d+) /gm, (_, count: string) => `${count.padStart(7)} `);
-  return { ...result, stdout: isCounting ? counted : stdout };
-});
-
 const paste = program("paste", (args, context) => {
   const names = { flags: "s", valued: "d", long: "serial:s delimiters:d" };
   const { has, value, operands } = readOptions(args, names);
@@ -110,4 +103,4 @@ const paste = program("paste", (args, context) => {
   return original(context, [...options, ...(operands.length === 0 ? ["-"] : operands)]);
 });
 
-export const textPrograms: readonly CustomCommand[] = [grep, sort, seq, uniq, paste];
+export const textPrograms: readonly CustomCommand[] = [grep, sort, seq, paste];
