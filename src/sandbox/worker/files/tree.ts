@@ -154,7 +154,7 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
 }
 
 /** Returns whether the link at a path stays inside the workspace, however it is followed. */
-export function staysInside(disk: Disk, path: string): boolean {
+function staysInside(disk: Disk, path: string): boolean {
   const { isClosed: _, ...open } = disk;
   try {
     locate(open, path);

@@ -21,47 +21,37 @@ export interface GitCommand {
   readonly settings?: GitSettings;
 }
 
-/** Returns files of which some methods are replaced. */
-const withMethods = (fs: Context["fs"], own: Partial<Context["fs"]>): Context["fs"] =>
-  new Proxy(fs, {
-    get: (target, key) => {
-      const value: unknown = Reflect.get(own, key) ?? Reflect.get(target, key, target);
-      return typeof value === "function" ? (value.bind(target) as unknown) : value;
-    },
-  });
-
 type Stat = ReturnType<Context["fs"]["lstat"]>;
+
+/** The methods of files that change nothing. */
+const reading = /^(?:read|exists|l?stat|realpath|resolve|get)/;
 
 /** Returns files whose facts are looked up once until the next change: a command asks for those of each file many times. */
 export function rememberFacts(fs: Context["fs"]): Context["fs"] {
   const known = new Map<string, Stat>();
-  const forgetting =
-    <Args extends unknown[]>(change: (...args: Args) => Promise<void>) =>
-    (...args: Args): Promise<void> =>
-      change.apply(fs, args).finally(() => known.clear());
   const lstat = (path: string): Stat => {
     const found = known.get(path) ?? fs.lstat(path);
     known.set(path, found);
     return found;
   };
-  return withMethods(fs, {
-    lstat,
-    writeFile: forgetting(fs.writeFile),
-    appendFile: forgetting(fs.appendFile),
-    mkdir: forgetting(fs.mkdir),
-    rm: forgetting(fs.rm),
-    cp: forgetting(fs.cp),
-    mv: forgetting(fs.mv),
-    chmod: forgetting(fs.chmod),
-    utimes: forgetting(fs.utimes),
-    symlink: forgetting(fs.symlink),
-    link: forgetting(fs.link),
+  const change =
+    (act: Function) =>
+    (...args: readonly unknown[]): unknown => {
+      const result: unknown = Reflect.apply(act, fs, args);
+      return result instanceof Promise ? result.finally(() => known.clear()) : result;
+    };
+  return new Proxy(fs, {
+    get: (target, key) => {
+      const value: unknown = key === "lstat" ? lstat : Reflect.get(target, key, target);
+      if (typeof value !== "function") return value;
+      return reading.test(String(key)) ? (value.bind(target) as unknown) : change(value);
+    },
   });
 }
 
 /** Returns the files as the package should see them: a link has its own text, and exists even if its target does not. */
 function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
-  return withMethods(fs, {
+  const own: Partial<Context["fs"]> = {
     exists: (path) =>
       fs.lstat(path).then(
         () => true,
@@ -75,6 +65,12 @@ function filesFor(fs: Context["fs"], written: Set<string>): Context["fs"] {
     writeFile: (...args) => {
       written.add(args[0]);
       return fs.writeFile(...args);
+    },
+  };
+  return new Proxy(fs, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(own, key) ?? Reflect.get(target, key, target);
+      return typeof value === "function" ? (value.bind(target) as unknown) : value;
     },
   });
 }

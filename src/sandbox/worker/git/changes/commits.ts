@@ -83,26 +83,22 @@ function readDate(text: string): string | null {
 
 /** Returns the environment of a commit by an author at a time; a failure if one of them is wrong. */
 function environmentFor(
-  options: ReadonlyMap<string, string>,
-  args: readonly string[],
+  author: string | undefined,
+  date: string | undefined,
   env: Context["env"],
 ): Context["env"] | ExecResult {
-  const [author, date] = [options.get("--author"), options.get("--date")];
-  if (author === undefined && date === undefined) return env;
-  if (args.includes("--amend"))
-    return refuse(
-      "git commit --amend",
-      "--author or --date",
-      "git reset --soft HEAD~1, then commit with them",
-    );
-  const [, name, mail = ""] = /^(.*?)\s*<([^>]*)>$/.exec(author ?? "") ?? [];
-  if (author !== undefined && name === undefined)
-    return fail(`fatal: --author '${author}' is not 'Name <email>' and matches no existing author\n`);
-  const time = date === undefined ? undefined : readDate(date);
-  if (time === null) return fail(`fatal: invalid date format: ${date}; write it as 2026-01-31T10:00:00Z\n`);
   const own = new Map(env);
-  if (name !== undefined) own.set("GIT_AUTHOR_NAME", name).set("GIT_AUTHOR_EMAIL", mail);
-  if (time !== undefined) own.set("GIT_AUTHOR_DATE", time);
+  if (author !== undefined) {
+    const [, name, mail = ""] = /^(.*?)\s*<([^>]*)>$/.exec(author) ?? [];
+    if (name === undefined)
+      return fail(`fatal: --author '${author}' is not 'Name <email>' and matches no existing author\n`);
+    own.set("GIT_AUTHOR_NAME", name).set("GIT_AUTHOR_EMAIL", mail);
+  }
+  if (date !== undefined) {
+    const time = readDate(date);
+    if (time === null) return fail(`fatal: invalid date format: ${date}; write it as 2026-01-31T10:00:00Z\n`);
+    own.set("GIT_AUTHOR_DATE", time);
+  }
   return own;
 }
 
@@ -121,13 +117,19 @@ async function readCommitter({ context, settings = {} }: GitCommand): Promise<st
 export async function commit(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const { others, paths } = partPaths(given.args);
   const { options, args } = takeOptions(others, ["--author=", "--date=", "-s"]);
-  const env = environmentFor(options, args, given.context.env);
+  const [author, date] = [options.get("--author"), options.get("--date")];
+  if (args.includes("--amend") && (author ?? date) !== undefined)
+    return refuse(
+      "git commit --amend",
+      "--author or --date",
+      "git reset --soft HEAD~1, then commit with them",
+    );
+  const env = environmentFor(author, date, given.context.env);
   if (!("get" in env)) return env;
-  const context = { ...given.context, env };
   const isSigned = options.has("-s");
   if (isSigned && !args.includes("-m"))
     return refuse("git commit", "-s without -m", "write the line Signed-off-by: into the message");
   const signed = isSigned ? ["-m", `Signed-off-by: ${await readCommitter(given)}`] : [];
-  const command = { ...given, args: [...args, ...signed], context };
+  const command = { ...given, args: [...args, ...signed], context: { ...given.context, env } };
   return paths.length > 0 ? commitPaths(repository, command, paths) : commitStaged(repository, command);
 }

@@ -1,6 +1,6 @@
 import { formatDate } from "./commit-dates.ts";
-import type { ShownCommit } from "./commit-text.ts";
-import { bodyOf, titleOf } from "./commit-text.ts";
+import type { ShownCommit } from "./commit-object.ts";
+import { bodyOf, titleOf } from "./commit-object.ts";
 
 /** Commits as mails: `--format=email`. */
 

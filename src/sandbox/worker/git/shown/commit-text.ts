@@ -2,26 +2,10 @@ import { decode } from "../line/answers.ts";
 import type { WorkTree } from "../tracked-files.ts";
 import { formatDate } from "./commit-dates.ts";
 import { composeMail } from "./commit-mail.ts";
+import { bodyOf, splitMessage, titleOf } from "./commit-object.ts";
+import type { Committer, ShownCommit } from "./commit-object.ts";
 
 /** Commits as `git log` and `git show` write them, without their patches. */
-
-export interface Committer {
-  readonly name: string;
-  readonly mail: string;
-  /** Seconds and zone: `1767225600 +0200`. */
-  readonly time: string;
-}
-
-export interface ShownCommit {
-  readonly hash: string;
-  /** The lines before the message. */
-  readonly header: string;
-  readonly tree: string;
-  readonly parents: readonly string[];
-  readonly author: Committer;
-  readonly committer: Committer;
-  readonly message: string;
-}
 
 /** How commits are written. */
 export interface TextStyle {
@@ -33,40 +17,6 @@ export interface TextStyle {
   /** The names of the branches and tags of commits, by hash; empty if they are not to be shown. */
   readonly names: ReadonlyMap<string, readonly string[]>;
 }
-
-export function personIn(header: string, who: string): Committer {
-  const line = new RegExp(`^(?:${who}) (.*?) ?<(.*)> (.*)$`, "m");
-  const [, name = "", mail = "", time = ""] = line.exec(header) ?? [];
-  return { name, mail, time };
-}
-
-export async function readCommit({ objectStore }: WorkTree, hash: string): Promise<ShownCommit> {
-  const text = decode((await objectStore.read(hash)).content);
-  const end = text.indexOf("\n\n");
-  const header = end < 0 ? text : text.slice(0, end);
-  return {
-    hash,
-    header,
-    tree: /^tree (\S+)/m.exec(header)?.[1] ?? "",
-    parents: [...header.matchAll(/^parent (\S+)/gm)].flatMap(([, parent]) => parent ?? []),
-    author: personIn(header, "author"),
-    committer: personIn(header, "committer"),
-    message: end < 0 ? "" : text.slice(end + 2),
-  };
-}
-
-/** Returns the first paragraph of a message, by lines, and what comes after it. */
-function splitMessage(message: string): { readonly title: readonly string[]; readonly body: string } {
-  const [title = "", ...rest] = message.replace(/^\n+/, "").split(/\n(?=\s*\n)|\n$/);
-  const body = rest.join("\n").replace(/^\n+/, "");
-  return {
-    title: title.split("\n").map((line) => line.trimEnd()),
-    body: body === "" || body.endsWith("\n") ? body : `${body}\n`,
-  };
-}
-
-export const titleOf = (message: string): string => splitMessage(message).title.join(" ");
-export const bodyOf = (message: string): string => splitMessage(message).body;
 
 const wide =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{20000}-\u{3fffd}]/u;

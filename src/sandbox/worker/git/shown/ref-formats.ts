@@ -1,5 +1,5 @@
 import { formatDate } from "./commit-dates.ts";
-import { personIn, titleOf } from "./commit-text.ts";
+import { personIn, titleOf } from "./commit-object.ts";
 
 /** Formats of refs like `%(refname:short) %(committerdate:relative)`. */
 

@@ -6,8 +6,9 @@ import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
 import { formatDate } from "./commit-dates.ts";
-import type { ShownCommit } from "./commit-text.ts";
-import { isLong, readCommit, writeCommit } from "./commit-text.ts";
+import type { ShownCommit } from "./commit-object.ts";
+import { readCommit } from "./commit-object.ts";
+import { isLong, writeCommit } from "./commit-text.ts";
 import { readLogCall } from "./log-call.ts";
 import type { LogCall } from "./log-call.ts";
 import { filterNames, followFile, testsOf } from "./log-picks.ts";
@@ -91,6 +92,13 @@ async function showBelow(
   return counted === "" || patch === "" ? counted + patch : `${counted}\n${patch}`;
 }
 
+/** Puts what a commit changes below its text, as its format does. */
+function joinBelow({ style: { format }, isSeparated }: LogCall, text: string, below: string): string {
+  if (format === "") return below;
+  const head = isSeparated || isLong(format) ? text : `${text}\n`;
+  return head + (below === "" || format === "oneline" ? "" : "\n") + below;
+}
+
 /** Shows commits one by one, and joins them as a log does. */
 export async function showEach(
   repository: WorkTree,
@@ -99,17 +107,14 @@ export async function showEach(
   hashes: readonly string[],
 ): Promise<string> {
   const { style, isSeparated } = call;
-  const [isSpaced, isBare] = [isLong(style.format), style.format === ""];
   const texts: string[] = [];
   for (const hash of hashes) {
     const commit = await readCommit(repository, hash);
-    const text = writeCommit(commit, style);
-    const below = await showBelow(repository, command, call, commit);
-    const head = isBare ? "" : isSpaced || isSeparated ? text : `${text}\n`;
-    const isClose = isBare || style.format === "oneline" || below === "";
-    texts.push(head + (isSeparated && below !== "" && !isBare ? "\n" : isClose ? "" : "\n") + below);
+    texts.push(
+      joinBelow(call, writeCommit(commit, style), await showBelow(repository, command, call, commit)),
+    );
   }
-  return texts.join(isSpaced || (isSeparated && !isBare) ? "\n" : "");
+  return texts.join(isLong(style.format) || (isSeparated && style.format !== "") ? "\n" : "");
 }
 
 /** Shows a graph, which the package draws beside the message of each commit: what is to be shown takes its place. */

@@ -55,6 +55,13 @@ const stamp = async (context: CommandContext, path: string): Promise<string> => 
   return `${path}\t${time.toISOString().replace("T", " ").replace("Z", "")}000000 +0000`;
 };
 
+/** Returns how many lines of a unified diff stand around each change. */
+function linesAround({ value }: Options): number {
+  const lines = Number(value("U") ?? 3);
+  if (Number.isInteger(lines) && lines >= 0) return lines;
+  throw new Failure(`invalid context length '${value("U")}'`, 2);
+}
+
 /** Returns the differences of two files as they are printed; empty if there are none. */
 async function compareFiles(
   context: CommandContext,
@@ -69,11 +76,8 @@ async function compareFiles(
   if (has("q")) return `Files ${a} and ${b} differ\n`;
   if (before.includes("\0") || after.includes("\0")) return `Binary files ${a} and ${b} differ\n`;
   if (has("u") || has("U")) {
-    const around = Number(options.value("U") ?? 3);
-    if (!Number.isInteger(around) || around < 0)
-      throw new Failure(`invalid context length '${options.value("U")}'`, 2);
     const [left = await stamp(context, a), right = await stamp(context, b)] = values("L");
-    return unifiedDiff(left, right, before, after, around);
+    return unifiedDiff(left, right, before, after, linesAround(options));
   }
   const [old, now] = [before, after].map((text) =>
     linesOf(has("w") || has("b") || has("i") ? compared(text, options) : text),
