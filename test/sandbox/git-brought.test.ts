@@ -26,9 +26,9 @@ const scripts: readonly GitScript[] = [
     "A  f\nMerge branch 'f'\n2\n",
   ],
   [
-    "a rebase whose list is left as it is",
+    "commits of another branch by a rebase",
     [
-      "git checkout -qb f HEAD~1; echo f > f; git add f; git commit -qm f; GIT_SEQUENCE_EDITOR=true git rebase -q -i main; git log --format=%s",
+      "git checkout -qb f HEAD~1; echo f > f; git add f; git commit -qm f; git rebase -q main; git log --format=%s; git status -s",
     ],
     "f\nsecond\nfirst\n",
   ],

@@ -55,10 +55,10 @@ const scripts: readonly GitScript[] = [
       "git commit -q --allow-empty -m 'Fix BUG-1'; git checkout -qb f; git commit -q --allow-empty -m f; git checkout -q main; git commit -q --allow-empty -m m; git merge -q --no-ff f",
       "git log --grep=bug -i --format=%s; git log --invert-grep --grep=BUG --format=%s -2; git log --merges --format=%s; git log --no-merges --format=%s -n 2 | sort",
       "git log -S'export' --format=%s; git log -G'^four' --oneline; git log --diff-filter=A --name-only --format=%s",
-      "git log --format=%s ^HEAD~2 HEAD~1; git log --format=%s HEAD~1 --not HEAD~2; git log --format=%s --branches -1; git log --since='10 years ago' --format=%s | wc -l",
+      "git log --format=%s HEAD~2..HEAD~1; git log --format=%s --branches -1; git log --since='10 years ago' --format=%s | wc -l",
       "git log --since='1 week ago' --format=%s | wc -l; git log --format=%s --reverse --no-merges --skip=1 -n 2 | wc -l",
     ],
-    "Fix BUG-1\nMerge branch 'f'\nm\nMerge branch 'f'\nf\nm\nfirst\nac57677 second\nfirst\n\na.txt\nsrc/x.ts\nm\nm\nf\n6\n0\n2\n",
+    "Fix BUG-1\nMerge branch 'f'\nm\nMerge branch 'f'\nf\nm\nfirst\nac57677 second\nfirst\n\na.txt\nsrc/x.ts\nm\nf\n6\n0\n2\n",
   ],
   [
     "a log of paths",

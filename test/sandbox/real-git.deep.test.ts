@@ -250,18 +250,3 @@ test("TB-17, TB-36: a clone and a stash keep the modes of files", async () => {
   await kept.expectSameChanges();
   await kept.expectSame("status -s", "copy");
 });
-
-test("TB-17, TB-36: what .gitattributes calls binary is not shown as text", async () => {
-  const binary = freshPair();
-  await binary.run(
-    begin,
-    "mkdir -p sub/x; printf '*.lock -diff\\n/a binary\\n' > .gitattributes; echo '*.lock diff' > sub/.gitattributes",
-  );
-  await binary.run(
-    "for f in x.lock sub/y.lock sub/x/z.lock; do echo 1 > $f; done; git add -A; git commit -m y",
-  );
-  await binary.run(
-    "for f in x.lock sub/y.lock sub/x/z.lock a b; do echo 2 >> $f; done; echo n > n.lock; git add n.lock; git mv sub/y.lock y.lock",
-  );
-  await binary.expectSameChanges();
-});

@@ -2,7 +2,7 @@ import type { ExecResult } from "#git";
 import { checkOut, isCheckout } from "./checkouts.ts";
 import { limitedTo } from "./diff.ts";
 import { commit } from "./changes/commits.ts";
-import { runMerge, runPicks, runRebase } from "./changes/picks.ts";
+import { runMerge, runPicks } from "./changes/picks.ts";
 import { findStash, runStash } from "./changes/stashes.ts";
 import { clean, moveFiles, showReflog } from "./changes/moves.ts";
 import { runConfig } from "./changes/settings.ts";
@@ -73,7 +73,6 @@ const completed: Readonly<Record<string, Run>> = {
   "cherry-pick": runPicks,
   revert: runPicks,
   merge: runMerge,
-  rebase: runRebase,
   "rev-parse": revParse,
   "ls-files": listFiles,
   reflog: showReflog,

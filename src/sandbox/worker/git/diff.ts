@@ -1,5 +1,4 @@
 import { createGlobMatcher } from "../../glob.ts";
-import { readAttributes } from "./attributes.ts";
 import { quoteName } from "./names.ts";
 import { changedModes, readHead, readIndex, readTree, readWorkTree, typeOfMode } from "./tracked-files.ts";
 import type { TrackedFile, TrackedFiles, WorkTree } from "./tracked-files.ts";
@@ -137,7 +136,7 @@ function headLines(change: FileChange, text: string): string[] {
   ];
 }
 
-function writePatch(change: FileChange, text: string, isBinary: (path: string) => boolean): string {
+function writePatch(change: FileChange, text: string): string {
   const names = [quoteName(`a/${change.from}`), quoteName(`b/${change.path}`)];
   const lines = headLines(change, text);
   const sides = [change.old, change.new].map((file, side) =>
@@ -145,7 +144,7 @@ function writePatch(change: FileChange, text: string, isBinary: (path: string) =
   );
   const at = text.search(/^(?:@@ |Binary files )/m);
   if (at < 0) return `${lines.join("\n")}\n`;
-  if (!text.startsWith("@@ ", at) || isBinary(change.path) || isBinary(change.from))
+  if (!text.startsWith("@@ ", at))
     return [...lines, `Binary files ${sides[0]} and ${sides[1]} differ`, ""].join("\n");
   const [before, after] = sides.map((side) => (side?.includes(" ") ? `${side}\t` : side));
   return [...lines, `--- ${before}`, `+++ ${after}`, text.slice(at)].join("\n");
@@ -162,7 +161,7 @@ const isPlain = ({ old, new: after }: FileChange, text: string): boolean =>
 const byPath = (one: { readonly path: string }, other: { readonly path: string }): number =>
   one.path < other.path ? -1 : one.path > other.path ? 1 : 0;
 
-/** Completes the patches that the package prints for a diff: modes, empty files, names and attributes. */
+/** Completes the patches that the package prints for a diff: modes, empty files and names. */
 export async function completePatches(
   repository: WorkTree,
   output: string,
@@ -173,14 +172,13 @@ export async function completePatches(
   const seen = new Set(patches.flatMap(({ path, from }) => (path === null ? [] : [path, from])));
   const isIn = limitedTo(request.limits);
   const unseen = unseenChanges(sides, seen).filter(({ path }) => isIn(path));
-  const isBinary = await readAttributes(repository, [...seen]);
   const written = patches.flatMap(({ text, path, from }) => {
     // For a commit, the package shows all files.
     if (path === null || !(isIn(path) || isIn(from))) return [];
     const change = { path, from, old: sides.old.get(from), new: sides.new.get(path) };
-    return [{ path, text: isPlain(change, text) ? writePatch(change, text, isBinary) : text }];
+    return [{ path, text: isPlain(change, text) ? writePatch(change, text) : text }];
   });
-  const added = unseen.map((change) => ({ path: change.path, text: writePatch(change, "", isBinary) }));
+  const added = unseen.map((change) => ({ path: change.path, text: writePatch(change, "") }));
   const others = patches.filter(({ path }) => path === null).map(({ text }) => text);
   return [...others, ...[...written, ...added].sort(byPath).map(({ text }) => text)].join("");
 }

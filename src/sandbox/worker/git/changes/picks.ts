@@ -1,6 +1,5 @@
 import type { ExecResult } from "#git";
-import { fail, refuse } from "../line/answers.ts";
-import { joining } from "../line/missing.ts";
+import { fail } from "../line/answers.ts";
 import { checkOut } from "../checkouts.ts";
 import { takeOptions } from "../line/flags.ts";
 import type { GitCommand } from "../run-package.ts";
@@ -83,12 +82,4 @@ export async function runMerge(repository: WorkTree, given: GitCommand): Promise
   if (!options.has("--no-commit") || result.exitCode !== 0) return result;
   const parent = await run({ ...given, args: ["rev-parse", "HEAD^1"] });
   return parent.stdout === before.stdout ? uncommit(repository, given, result) : result;
-}
-
-/** Rebases; the list of commits cannot be edited. */
-export async function runRebase(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, ["-i"]);
-  const editor = given.context.env.get("GIT_SEQUENCE_EDITOR") ?? "";
-  if (options.has("-i") && !/^(?:true|:|cat)$/.test(editor)) return refuse("git rebase", "-i", joining);
-  return checkOut(repository, { ...given, args });
 }

@@ -6,7 +6,7 @@ import { refuse } from "./answers.ts";
 const byHand = "edit a patch of git diff and give it to git apply --cached";
 const untracked = "git diff --cached shows a new file after git add";
 const signing = "git tag -a -m makes a tag without a signature";
-export const joining =
+const joining =
   "git reset --soft <commit> and git commit join commits, git commit --amend and git cherry-pick change and reorder them";
 const side =
   "on a conflict, use git checkout --ours or --theirs <file>, git add <file>, and the same command with --continue";
@@ -73,6 +73,7 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   mv: { "-v --verbose": "git status -s shows what moved" },
   push: { "--follow-tags": "git push origin <tag> pushes a tag" },
   rebase: {
+    "-i": joining,
     "--autosquash": joining,
     "-x --exec": "run the command after git rebase",
     "-r --rebase-merges": joining,

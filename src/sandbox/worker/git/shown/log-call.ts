@@ -53,20 +53,10 @@ const isBelow = (arg: string): boolean => /^--(?:patch|(?:short|num)?stat|name-o
 
 const isStyle = (arg: string): boolean => /^--(?:graph$|decorate(?:=|$)|date=)/.test(arg);
 
-/** Writes revisions as the package takes them: `^a b` and `b --not a` as `a..b`, `--branches` and `--tags` by name. */
-async function plainRevisions({ refStore }: WorkTree, args: readonly string[]): Promise<readonly string[]> {
-  const not = args.indexOf("--not");
-  const written = args.flatMap((arg, at) => {
-    if (at === not) return [];
-    return not >= 0 && at > not && !arg.startsWith("-") ? [`^${arg}`] : [arg];
-  });
-  const excluded = written.find((arg) => arg.startsWith("^"));
-  const included = written.find((arg) => !/^[-^]/.test(arg));
-  const others = written.filter((arg) => arg !== included && arg !== excluded);
-  const joined =
-    excluded === undefined ? written : [...others, `${excluded.slice(1)}..${included ?? "HEAD"}`];
+/** Replaces `--branches`, `--tags` and `--remotes` by the names of the refs. */
+async function spreadRefs({ refStore }: WorkTree, args: readonly string[]): Promise<readonly string[]> {
   const named: string[] = [];
-  for (const arg of joined) {
+  for (const arg of args) {
     const [, kind] = /^--(branches|tags|remotes)$/.exec(arg) ?? [];
     if (kind === undefined) named.push(arg);
     else {
@@ -122,7 +112,7 @@ export async function readLogCall(repository: WorkTree, command: GitCommand): Pr
     below: before.filter(isBelow),
     picks: taken.options,
     counts: before.filter(isCount),
-    chosen: (await plainRevisions(repository, chosen)).map(absoluteTimes),
+    chosen: (await spreadRefs(repository, chosen)).map(absoluteTimes),
     paths: limitsIn(repository, separated, command.context).filter((limit) => limit !== ""),
     hasNoPatch: shapes.options.has("-s"),
     hasGraph: before.includes("--graph"),

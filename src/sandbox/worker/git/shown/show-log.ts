@@ -140,6 +140,8 @@ async function showGraph(repository: WorkTree, command: GitCommand, call: LogCal
 export async function showLog(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const call = await readLogCall(repository, given);
   const { format, date } = call.style;
+  const excluded = call.chosen.find((arg) => arg.startsWith("^") || arg === "--not");
+  if (excluded !== undefined) return refuse("git log", excluded, "use <without>..<with>");
   if (/%(?:[<>f])/.test(format.replaceAll("%%", "")))
     return refuse("git log --format", "%<(n), %>(n) and %f", "use %x09 and column -t");
   if (formatDate("0 +0000", date) === undefined) return fail(`fatal: unknown date format ${date}\n`);

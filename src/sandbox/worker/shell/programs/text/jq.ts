@@ -11,31 +11,10 @@ const indented = ({ stdout, ...rest }: Result, width: number): Result => ({
 /** Quotes texts as `@csv` does. */
 const csv = `(map(if type == "string" then "\\"" + gsub("\\""; "\\"\\"") + "\\"" elif . == null then "" else tostring end) | join(","))`;
 
-/** Splits the arguments of `del(.a, .b)`, which are separated outside of brackets. */
-function splitList(text: string): string[] {
-  const parts = [""];
-  let depth = 0;
-  for (const character of text) {
-    if (/[([{]/.test(character)) depth += 1;
-    if (/[)\]}]/.test(character)) depth -= 1;
-    if (character === "," && depth === 0) parts.push("");
-    else parts.push(`${parts.pop() ?? ""}${character}`);
-  }
-  return parts;
-}
-
 /** Filters that the shell's own jq gets wrong, each with an equal one. */
 const equals: Readonly<Record<string, string>> = {
   "@csv": csv,
   to_entries: '(if type == "array" then [range(length) as $i | {key: $i, value: .[$i]}] else to_entries end)',
-};
-
-const mendDel = (all: string): string => {
-  const parts = splitList(all.slice(4, -1));
-  if (parts.length < 2) return all;
-  if (parts.some((part) => part.includes("[")))
-    throw new Failure("del takes one path with an index at a time here", 3);
-  return `(${parts.map((part) => `del(${part})`).join(" | ")})`;
 };
 
 /** Texts without expressions in them, which stay as they are, and the expressions that are mended. */
@@ -47,7 +26,8 @@ const mendFilter = (filter: string): string =>
   admit(filter).replace(mended, (found) => {
     if (found === "walk(")
       throw new Failure("walk is not supported here; name the paths, as in: (.. | numbers) |= . + 1", 3);
-    if (found.startsWith("del(")) return mendDel(found);
+    if (found.startsWith("del(") && found.includes(","))
+      throw new Failure("del takes one path at a time here, as in: del(.a) | del(.b)", 3);
     return equals[found] ?? found;
   });
 
