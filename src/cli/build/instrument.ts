@@ -148,9 +148,9 @@ const firstOf = (node: Node, type: string): Node | undefined =>
         .map((child) => firstOf(child, type))
         .find((each) => each !== undefined);
 
-/** Returns the error without its POSIX name, system call and path: `permission denied`. */
+/** Returns the error without its POSIX name, system call and path, as bash writes it: `Permission denied`. */
 const reasonOf = (error: string): string =>
-  `\${String(${error}.message).replace(/^[A-Z]+: |, \\w+ '[^]*$/g,"")}`;
+  `\${String(${error}.message).replace(/^[A-Z]+: |, \\w+ '[^]*$/g,"").replace(/^[a-z]/,$letter=>$letter.toUpperCase())}`;
 
 /**
  * Where a redirection's file cannot be opened, the shell knows an error of the command, but throws where it is an output:
