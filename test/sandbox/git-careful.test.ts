@@ -79,6 +79,7 @@ test("TB-17: git refuses what it lacks, and names a way out", async () => {
     "diff --compact-summary",
     "diff --no-index a.txt src/x.ts",
     "diff --summary",
+    "diff -w",
     "diff --diff-filter=M",
     "log --no-walk",
     "log HEAD ^HEAD~1",

@@ -52,6 +52,7 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--unset-all --replace-all": "use git config --unset once for each value",
   },
   diff: {
+    "-w -b": "git show HEAD:<file> | diff -uw - <file> leaves spaces aside",
     "--no-index": "diff -u compares files, diff -ruN folders",
     "--summary": "use --name-status",
     "--patch-with-stat": "use --stat --patch",
