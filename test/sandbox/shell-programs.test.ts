@@ -57,8 +57,8 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
   ],
   [
     "what two files differ in",
-    "printf '1\\n2\\n3\\n' > a; printf '1\\nx\\n3\\n4\\n' > b; diff a b; echo $?; diff a a && diff -q a b; mkdir p q; cp a p/f; cp b q/f; touch p/o; diff -rq p q; diff -w <(echo 'a b') <(echo 'a  b') && diff -u a b | tail -n +3; diff -U0 a b | tail -n +3; diff --unified=1 a b | tail -n +3; cmp a b; cmp -s a a && echo same",
-    "2c2\n< 2\n---\n> x\n3a4\n> 4\n1\nFiles a and b differ\nFiles p/f and q/f differ\nOnly in p: o\n@@ -1,3 +1,4 @@\n 1\n-2\n+x\n 3\n+4\n@@ -2 +2 @@\n-2\n+x\n@@ -3,0 +4 @@\n+4\n@@ -1,3 +1,4 @@\n 1\n-2\n+x\n 3\n+4\na b differ: byte 3, line 2\nsame\n",
+    "printf '1\\n2\\n3\\n' > a; printf '1\\nx\\n3\\n4\\n' > b; diff a b; echo $?; diff a a && diff -q a b; mkdir p q; cp a p/f; cp b q/f; touch p/o; diff -rq p q; diff -w <(echo 'a b') <(echo 'a  b') && printf 'a  b\\nc\\n' | diff -uw <(echo 'a b') - | tail -n +3; diff -u a b | tail -n +3; diff -U0 a b | tail -n +3; diff --unified=1 a b | tail -n +3; cmp a b; cmp -s a a && echo same",
+    "2c2\n< 2\n---\n> x\n3a4\n> 4\n1\nFiles a and b differ\nFiles p/f and q/f differ\nOnly in p: o\n@@ -1 +1,2 @@\n a b\n+c\n@@ -1,3 +1,4 @@\n 1\n-2\n+x\n 3\n+4\n@@ -2 +2 @@\n-2\n+x\n@@ -3,0 +4 @@\n+4\n@@ -1,3 +1,4 @@\n 1\n-2\n+x\n 3\n+4\na b differ: byte 3, line 2\nsame\n",
   ],
   [
     "options of xargs, cut, sort, grep and seq",

@@ -109,16 +109,19 @@ const position = (start: number, count: number): string => {
   return count === 1 ? `${shown}` : `${shown},${count}`;
 };
 
-/** Returns the unified diff of two texts with lines of context around each change; empty if they are equal. */
-export function unifiedDiff(
+/** Returns the unified diff of two texts with three lines of context; empty if they are equal. */
+export const unifiedDiff = (nameBefore: string, nameAfter: string, before: string, after: string): string =>
+  before === after
+    ? ""
+    : writeUnified(nameBefore, nameAfter, compareLines(linesOf(before), linesOf(after)), 3);
+
+/** Writes edits as a unified diff with lines of context around each change. */
+export function writeUnified(
   nameBefore: string,
   nameAfter: string,
-  before: string,
-  after: string,
-  context = 3,
+  edits: readonly Edit[],
+  context: number,
 ): string {
-  if (before === after) return "";
-  const edits = compareLines(linesOf(before), linesOf(after));
   const prefix = { same: " ", removed: "-", added: "+" };
   let old = 0;
   let now = 0;

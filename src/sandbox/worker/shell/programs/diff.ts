@@ -1,4 +1,4 @@
-import { compareLines, type Edit, unifiedDiff } from "../../files/unified-diff.ts";
+import { compareLines, type Edit, writeUnified } from "../../files/unified-diff.ts";
 import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import { isFolder, statOf } from "./file-facts.ts";
 import { nameOf } from "./links.ts";
@@ -55,6 +55,20 @@ const stamp = async (context: CommandContext, path: string): Promise<string> => 
   return `${path}\t${time.toISOString().replace("T", " ").replace("Z", "")}000000 +0000`;
 };
 
+/** Returns the edits between two texts, whose lines are compared without the parts that do not count. */
+function compareTexts(before: string, after: string, options: Options): readonly Edit[] {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  let [left, right] = [0, 0];
+  return compareLines(linesOf(compared(before, options)), linesOf(compared(after, options))).map(
+    ({ kind }) => {
+      const line = (kind === "added" ? now[right] : old[left]) ?? "";
+      if (kind !== "added") left += 1;
+      if (kind !== "removed") right += 1;
+      return { kind, line };
+    },
+  );
+}
+
 /** Returns how many lines of a unified diff stand around each change. */
 function linesAround({ value }: Options): number {
   const lines = Number(value("U") ?? 3);
@@ -75,14 +89,10 @@ async function compareFiles(
   if (isSame) return has("s") ? `Files ${a} and ${b} are identical\n` : "";
   if (has("q")) return `Files ${a} and ${b} differ\n`;
   if (before.includes("\0") || after.includes("\0")) return `Binary files ${a} and ${b} differ\n`;
-  if (has("u") || has("U")) {
-    const [left = await stamp(context, a), right = await stamp(context, b)] = values("L");
-    return unifiedDiff(left, right, before, after, linesAround(options));
-  }
-  const [old, now] = [before, after].map((text) =>
-    linesOf(has("w") || has("b") || has("i") ? compared(text, options) : text),
-  );
-  return normalDiff(compareLines(old ?? [], now ?? []));
+  const edits = compareTexts(before, after, options);
+  if (!has("u") && !has("U")) return normalDiff(edits);
+  const [left = await stamp(context, a), right = await stamp(context, b)] = values("L");
+  return writeUnified(left, right, edits, linesAround(options));
 }
 
 const readIfAny = (context: CommandContext, path: string, { has }: Options): Promise<string> =>
