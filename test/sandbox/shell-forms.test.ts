@@ -37,6 +37,11 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     "1\n1\nx y\n",
   ],
   [
+    "folders that are not there, which nothing makes",
+    `echo a > no/x; echo $?; echo a >> no/x; echo a | tee no/t; echo $?; echo a | sort -o no/s; { echo a; } > no/y; : 2> no/z; touch no/u; sed -n 'w no/w' <<< a; echo x > /tmp/no/f; echo $?; ls; mkdir d; echo b > d/x; cat d/x 2> /dev/null`,
+    "1\na\n1\n1\nb\n",
+  ],
+  [
     "files of their own, and where paths lead",
     `t=$(mktemp); echo hi > "$t"; cat "$t"; d=$(mktemp -d); touch "$d/f"; ls "$d"; mkdir w; ln -s w l; touch w/f; realpath l/f l/new | xargs -n1 basename`,
     "hi\nf\nf\nnew\n",

@@ -101,6 +101,11 @@ const scripts: readonly Case[] = [
     1,
   ],
   [
+    "loops without an end before head",
+    `while :; do echo y; done | head -n 2; echo $?; i=0; until false; do i=$((i + 1)); echo $i; done | head -3 | tail -1; for ((;;)); do echo c >&2; echo c; done 2> e | head -n1; wc -l < e; (while true; do printf 'a\nb\n'; [ -e e ] || break; done) | head -1; while read -r l; do echo "$l"; done | head -n 5`,
+    "y\ny\n0\n3\nc\n1\na\nin\n",
+  ],
+  [
     "files that are run",
     `x=5; set -e; printf '#!/bin/bash\\nfalse\\nc="echo s"\\n$c "[$x]" "$1" $0\\nexit 3\\n' > s.sh; chmod +x s.sh; ./s.sh "a  b" || echo $?`,
     "s [] a  b ./s.sh\n3\n",

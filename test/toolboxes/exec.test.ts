@@ -81,9 +81,9 @@ test("CF-14: commands start in the agent's working_dir, and a folder that they n
 test("TB-31: writable paths of the agent bind its commands", async () => {
   const { text } = toolBench();
   const context = { writablePaths: ["src/**"] };
-  expect(await text("exec_shell", { script: "echo x > src/ok && echo y > other" }, context)).toMatch(
-    /^ERROR .*denied/s,
-  );
+  expect(
+    await text("exec_shell", { script: "mkdir -p src/a && echo x > src/a/ok && echo y > other" }, context),
+  ).toMatch(/^ERROR .*denied/s);
   expect(JSON.parse(await text("fs_list"))).toEqual([{ name: "src", type: "directory", size: 0 }]);
 });
 

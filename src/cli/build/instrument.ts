@@ -1,5 +1,5 @@
 import { parseAst } from "vite";
-import { findMends } from "./mends.ts";
+import { findMends, keepMarks } from "./mends.ts";
 import { findNatives } from "./natives.ts";
 import { childrenOf, findIn, isFunction, isLoop, isNode, nameOf, nodesIn } from "../syntax.ts";
 import type { SyntaxIndex, Node, Use } from "../syntax.ts";
@@ -148,9 +148,9 @@ const firstOf = (node: Node, type: string): Node | undefined =>
         .map((child) => firstOf(child, type))
         .find((each) => each !== undefined);
 
-/** Returns the error without its POSIX name, system call and path: `permission denied`. */
+/** Returns the error without its POSIX name, system call and path, as bash writes it: `Permission denied`. */
 const reasonOf = (error: string): string =>
-  `\${String(${error}.message).replace(/^[A-Z]+: |, \\w+ '[^]*$/g,"")}`;
+  `\${String(${error}.message).replace(/^[A-Z]+: |, \\w+ '[^]*$/g,"").replace(/^[a-z]/,$letter=>$letter.toUpperCase())}`;
 
 /**
  * Where a redirection's file cannot be opened, the shell knows an error of the command, but throws where it is an output:
@@ -224,6 +224,12 @@ const writeMeter = (
 
 /** Returns the code of a module with the meter inserted, available as `$meter`. */
 export const instrument = (code: string): string => writeMeter(code, survey(code));
+
+/** Returns the code of the git's own module with the meter. */
+export const instrumentGit = (code: string): string => {
+  const surveyed = survey(code);
+  return writeMeter(code, surveyed, keepMarks(code, surveyed.program));
+};
 
 /** Returns the code of the shell's own module with the meter, which must have the expected shape. */
 export const instrumentShell = (code: string): string => {

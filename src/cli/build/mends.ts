@@ -198,6 +198,18 @@ const endSearches = (code: string, found: SyntaxIndex): Insertion[] => {
   return [{ at: test.start, text: `${codeOf(code, from)}>${codeOf(code, text)}.length||` }];
 };
 
+/** Keeps the byte order mark of what the git decodes, which would otherwise be lost in diffs and merges. */
+export const keepMarks = (code: string, program: Node): Insertion[] => {
+  const decoders = allOf(program, "NewExpression").filter(
+    (node) => nameOf(node["callee"]) === "TextDecoder" && argumentsOf(node).length === 0,
+  );
+  if (decoders.length === 0) throw new Error("the code of the git decodes no text");
+  const options = '"utf-8",{ignoreBOM:!0}';
+  return decoders.map(({ end }) =>
+    code.endsWith(")", end) ? { at: end - 1, text: options } : { at: end, text: `(${options})` },
+  );
+};
+
 /** Returns the texts that mend the shell, and where they are inserted. */
 export const findMends = (code: string, program: Node, found: SyntaxIndex): Insertion[] => {
   const { owner } = methodOf(found, "parseScript");

@@ -20,11 +20,12 @@ type Piece = (typeof pieces)[number];
 const bundle = async (piece: Piece): Promise<string> => {
   // The bundler and the parser are loaded only if there is something to build.
   const { build } = await import("vite");
-  const { instrument, instrumentShell } = await import("./instrument.ts");
+  const { instrument, instrumentGit, instrumentShell } = await import("./instrument.ts");
   const input = fileURLToPath(import.meta.resolve(piece.package));
   const transform = (code: string, id: string): string | null => {
     if (id.startsWith("\0")) return null;
-    return piece.isShell && id === realpathSync(input) ? instrumentShell(code) : instrument(code);
+    if (id !== realpathSync(input)) return instrument(code);
+    return piece.isShell ? instrumentShell(code) : instrumentGit(code);
   };
   const result = await build({
     root,

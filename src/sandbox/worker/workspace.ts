@@ -4,6 +4,7 @@ import { createCommands } from "./shell/commands.ts";
 import type { Database } from "./files/database.ts";
 import { metaOf, prepare, setMeta } from "./files/database.ts";
 import type { Disk } from "./files/files.ts";
+import { forgetFacts, noFacts } from "./files/files.ts";
 import { retention } from "./outcomes.ts";
 import type { Settings } from "./requests.ts";
 import { createRoutes } from "./routes.ts";
@@ -52,7 +53,7 @@ export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
   prepare(database);
   let settings = JSON.parse(metaOf(database, "settings") ?? "{}") as Settings;
   const limits = (): SandboxLimits => ({ ...defaultLimits, ...settings.limits });
-  const disk: Disk = { database, now, limits, usage: { bytes: null } };
+  const disk: Disk = { database, now, limits, known: noFacts() };
   const commands = createCommands({ disk, waitUntil: host.waitUntil });
   const workspace: Workspace = {
     disk,
@@ -78,7 +79,7 @@ export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
       await host.erase();
       prepare(database);
       settings = {};
-      disk.usage.bytes = null;
+      forgetFacts(disk);
     },
   };
   const app = createRoutes(workspace);

@@ -14,11 +14,29 @@ export interface Disk {
   readonly database: Database;
   readonly limits: () => SandboxLimits;
   readonly now: () => number;
-  /** Bytes that all files use; null until they are counted. */
-  readonly usage: { bytes: number | null };
+  readonly known: KnownFacts;
   /** Returns whether a path is closed; set for a request with closed paths, which does not follow links, either. */
   readonly isClosed?: (path: string, act: FileAct) => boolean;
 }
+
+/** What need not be asked of the database again. */
+interface KnownFacts {
+  /** Bytes that all files use; null until they are counted. */
+  bytes: number | null;
+  /** The folders that paths have led through. */
+  readonly folders: Map<string, Entry>;
+}
+
+export const noFacts = (): KnownFacts => ({ bytes: null, folders: new Map() });
+
+/** Forgets what is known of the tree, after a change that was undone or made elsewhere. */
+export function forgetFacts({ known }: Disk): void {
+  known.bytes = null;
+  known.folders.clear();
+}
+
+/** Folders that are remembered at most. */
+const mostFolders = 10_000;
 
 type EntryType = "file" | "directory" | "symlink";
 
@@ -59,13 +77,25 @@ export function createId(): number {
 export const joinPath = (...segments: readonly string[]): string =>
   segments.filter((segment) => segment !== "" && segment !== ".").join("/") || ".";
 
+const placeOf = (folder: number, name: string): string => `${folder}/${name}`;
+
 export function findChild(disk: Disk, folder: number, name: string): Entry | null {
+  const { folders } = disk.known;
+  const known = folders.get(placeOf(folder, name));
+  if (known !== undefined) return known;
   const [entry] = disk.database.all<Entry>(
     "SELECT * FROM entries WHERE parent = ? AND name = ?",
     folder,
     name,
   );
+  if (entry?.type === "directory" && folders.size < mostFolders) folders.set(placeOf(folder, name), entry);
   return entry ?? null;
+}
+
+/** Removes the row of an entry. */
+export function dropEntry(disk: Disk, { parent, name }: Entry): void {
+  disk.known.folders.delete(placeOf(parent, name));
+  disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", parent, name);
 }
 
 /** Returns the entries of a folder, by name. */
@@ -100,16 +130,16 @@ function putChunks(disk: Disk, id: number, bytes: Uint8Array, first = 0): void {
 
 /** Returns the bytes that all files use. */
 function usedBytes(disk: Disk): number {
-  if (disk.usage.bytes === null) {
+  if (disk.known.bytes === null) {
     const [row] = disk.database.all<{ used: number | null }>("SELECT SUM(size) AS used FROM entries");
-    disk.usage.bytes = row?.used ?? 0;
+    disk.known.bytes = row?.used ?? 0;
   }
-  return disk.usage.bytes;
+  return disk.known.bytes;
 }
 
 /** Updates the used bytes after files grew or shrank, if they have been counted. */
 export function grow(disk: Disk, bytes: number): void {
-  if (disk.usage.bytes !== null) disk.usage.bytes += bytes;
+  if (disk.known.bytes !== null) disk.known.bytes += bytes;
 }
 
 /** Runs a change of the tree as one transaction: all of it or nothing. */
@@ -117,7 +147,7 @@ export function runAtomically<Result>(disk: Disk, change: () => Result): Result 
   try {
     return disk.database.transaction(change);
   } catch (error) {
-    disk.usage.bytes = null;
+    forgetFacts(disk);
     throw error;
   }
 }
@@ -136,6 +166,7 @@ function checkSpace(disk: Disk, path: string, size: number, before: number): voi
 }
 
 export function putEntry(disk: Disk, entry: Entry): void {
+  disk.known.folders.delete(placeOf(entry.parent, entry.name));
   disk.database.all(
     `INSERT OR REPLACE INTO entries (parent, name, id, type, mode, mtime, size, sha256, target, version, writer)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,

@@ -8,6 +8,7 @@ import {
   listChildren,
   contentOf,
   createId,
+  dropEntry,
   grow,
   joinPath,
   makeParents,
@@ -61,10 +62,6 @@ export function* walk(disk: Disk, path: string, entry: Entry): Generator<Found> 
   }
 }
 
-function dropRow(disk: Disk, entry: Entry): void {
-  disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", entry.parent, entry.name);
-}
-
 /** Refuses to remove paths that this writer may not remove, or that others changed unseen. */
 function checkRemoval(disk: Disk, writer: Writer, { path, entry }: Found): void {
   checkClosed(disk, path, "delete");
@@ -78,7 +75,7 @@ export function removeTree(disk: Disk, writer: Writer, path: string, entry: Entr
   const found = [...walk(disk, path, entry)];
   for (const item of found) checkRemoval(disk, writer, item);
   for (const item of found) {
-    dropRow(disk, item.entry);
+    dropEntry(disk, item.entry);
     if (item.entry.type !== "file") continue;
     disk.database.all("DELETE FROM chunks WHERE id = ?", item.entry.id);
     grow(disk, -item.entry.size);
@@ -148,7 +145,7 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
   }
   const to = clearTarget(disk, writer, from, transfer);
   const folder = makeParents(disk, to, writer.name);
-  dropRow(disk, from.entry);
+  dropEntry(disk, from.entry);
   const changed = { version: createId(), writer: writer.name, parent: folder, name: nameOf(to.path) };
   const moved = { ...from.entry, ...changed };
   putEntry(disk, moved);
@@ -157,7 +154,7 @@ export function moveTree(disk: Disk, writer: Writer, transfer: Transfer): { from
 }
 
 /** Returns whether the link at a path stays inside the workspace, however it is followed. */
-export function staysInside(disk: Disk, path: string): boolean {
+function staysInside(disk: Disk, path: string): boolean {
   const { isClosed: _, ...open } = disk;
   try {
     locate(open, path);

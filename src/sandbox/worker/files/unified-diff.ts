@@ -5,8 +5,6 @@
 
 const maxDistance = 1000;
 
-const context = 3;
-
 export interface Edit {
   readonly kind: "same" | "removed" | "added";
   readonly line: string;
@@ -95,7 +93,7 @@ export function compareLines(before: readonly string[], after: readonly string[]
 }
 
 /** Returns the ranges of edits that form one hunk, with their context. */
-function ranges(edits: readonly Edit[]): { start: number; end: number }[] {
+function ranges(edits: readonly Edit[], context: number): { start: number; end: number }[] {
   const found: { start: number; end: number }[] = [];
   edits.forEach((edit, index) => {
     if (edit.kind === "same") return;
@@ -112,14 +110,23 @@ const position = (start: number, count: number): string => {
 };
 
 /** Returns the unified diff of two texts with three lines of context; empty if they are equal. */
-export function unifiedDiff(nameBefore: string, nameAfter: string, before: string, after: string): string {
-  if (before === after) return "";
-  const edits = compareLines(linesOf(before), linesOf(after));
+export const unifiedDiff = (nameBefore: string, nameAfter: string, before: string, after: string): string =>
+  before === after
+    ? ""
+    : writeUnified(nameBefore, nameAfter, compareLines(linesOf(before), linesOf(after)), 3);
+
+/** Writes edits as a unified diff with lines of context around each change. */
+export function writeUnified(
+  nameBefore: string,
+  nameAfter: string,
+  edits: readonly Edit[],
+  context: number,
+): string {
   const prefix = { same: " ", removed: "-", added: "+" };
   let old = 0;
   let now = 0;
   let done = 0;
-  const hunks = ranges(edits).map(({ start, end }) => {
+  const hunks = ranges(edits, context).map(({ start, end }) => {
     const skipped = start - done;
     const inside = edits.slice(start, end);
     const oldCount = inside.filter((edit) => edit.kind !== "added").length;

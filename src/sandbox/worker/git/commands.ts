@@ -2,24 +2,22 @@ import type { ExecResult } from "#git";
 import { checkOut, isCheckout } from "./checkouts.ts";
 import { limitedTo } from "./diff.ts";
 import { commit } from "./changes/commits.ts";
-import { runMerge, runPicks, runRebase } from "./changes/picks.ts";
-import { runStash } from "./changes/stashes.ts";
-import { clean, moveFiles, removeFiles, showReflog } from "./changes/moves.ts";
+import { runMerge, runPicks } from "./changes/picks.ts";
+import { findStash, runStash } from "./changes/stashes.ts";
+import { clean, moveFiles, showReflog } from "./changes/moves.ts";
 import { runConfig } from "./changes/settings.ts";
 import { search } from "./shown/search.ts";
 import { listFiles } from "./shown/list-files.ts";
 import { revParse } from "./shown/rev-parse.ts";
-import { prepareSwitch } from "./changes/switches.ts";
-import { compareFiles } from "./patches/no-index.ts";
+import { separateCheckout } from "./changes/switches.ts";
 import { applyPatches } from "./patches/apply.ts";
-import type { GitSettings } from "./line/call.ts";
 import type { GitCommand } from "./run-package.ts";
 import { findWorkTree, run } from "./run-package.ts";
 import { plainIn } from "./line/flags.ts";
 import { limitOf, literalPaths } from "./line/revisions.ts";
 import { checkIgnore } from "./shown/check-ignore.ts";
-import { catFile, diffFiles, diffTree, hashObject, lsTree, mergeBase, revList } from "./shown/plumbing.ts";
-import { forEachRef, runBranch, runTag, showRefs, symbolicRef, updateRef } from "./shown/refs.ts";
+import { diffFiles, lsTree, mergeBase, revList } from "./shown/plumbing.ts";
+import { forEachRef, runBranch, runTag } from "./shown/refs.ts";
 import { showDiff } from "./shown/show-diff.ts";
 import { showLog } from "./shown/show-log.ts";
 import { showObjects } from "./shown/show-objects.ts";
@@ -48,17 +46,6 @@ async function stage(repository: WorkTree, command: GitCommand): Promise<ExecRes
   return result;
 }
 
-/** A setting of the repository that lets names of files be shown as they are. */
-const plainNames = /^\s*quotepath\s*=\s*(?:false|off|no|0)\s*$/im;
-
-/** Returns whether git shows names in ASCII only: its `core.quotePath`. */
-async function isAsciiOnly({ fs, gitDir }: WorkTree, settings: GitSettings): Promise<boolean> {
-  const setting = settings["core.quotepath"];
-  if (setting !== undefined) return !/^(?:false|off|no|0)$/i.test(setting);
-  const config = await fs.readFile(`${gitDir}/config`).catch(() => "");
-  return !plainNames.test(config);
-}
-
 /** Stages files. */
 async function add(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   // With paths, the package would add all files all the same; it takes deleted ones along without being told.
@@ -69,10 +56,8 @@ async function add(repository: WorkTree, given: GitCommand): Promise<ExecResult>
 }
 
 /** Checks out a branch, a commit or files. */
-async function switchTo(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const command = await prepareSwitch(repository, given);
-  return "exitCode" in command ? command : checkOut(repository, command);
-}
+const switchTo = async (repository: WorkTree, given: GitCommand): Promise<ExecResult> =>
+  checkOut(repository, await separateCheckout(repository, given));
 
 type Run = (repository: WorkTree, command: GitCommand) => Promise<ExecResult>;
 
@@ -88,42 +73,46 @@ const completed: Readonly<Record<string, Run>> = {
   "cherry-pick": runPicks,
   revert: runPicks,
   merge: runMerge,
-  rebase: runRebase,
   "rev-parse": revParse,
   "ls-files": listFiles,
   reflog: showReflog,
   grep: search,
   clean,
   mv: moveFiles,
-  rm: removeFiles,
   branch: runBranch,
   tag: runTag,
-  "show-ref": showRefs,
   "for-each-ref": forEachRef,
-  "symbolic-ref": symbolicRef,
-  "update-ref": updateRef,
-  "cat-file": catFile,
   "ls-tree": lsTree,
-  "hash-object": hashObject,
   "rev-list": revList,
   "check-ignore": checkIgnore,
-  "diff-tree": diffTree,
   "diff-index": diffFiles,
   "diff-files": diffFiles,
   "merge-base": mergeBase,
   checkout: switchTo,
-  switch: switchTo,
 };
 
+const stashName = /^(?:refs\/)?stash@\{(\d+)\}/;
+
+/** Replaces the names of stashes by their hashes, since the package knows them only after `git stash`. */
+async function nameStashes(repository: WorkTree, args: readonly string[]): Promise<readonly string[]> {
+  if (args[0] === "stash" || !args.some((arg) => stashName.test(arg))) return args;
+  return Promise.all(
+    args.map(async (arg) => {
+      const [name, number] = stashName.exec(arg) ?? [];
+      const hash = number === undefined ? null : await findStash(repository, Number(number));
+      return hash === null ? arg : hash + arg.slice(name?.length);
+    }),
+  );
+}
+
 /** Runs a command of git. */
-export async function runGitCommand(given: Omit<GitCommand, "asciiOnly">): Promise<ExecResult> {
+export async function runGitCommand(given: GitCommand): Promise<ExecResult> {
   const name = given.args[0] ?? "";
   const repository = await findWorkTree(given.context);
-  const asciiOnly = repository === null || (await isAsciiOnly(repository, given.settings ?? {}));
   const hasPatterns = /^(?:add|rm|restore|reset)$/.test(name);
-  const args = hasPatterns ? await literalPaths(given.context, given.args) : given.args;
-  const command = { ...given, args, asciiOnly };
-  if (name === "diff" && command.args.includes("--no-index")) return compareFiles(command);
+  const named = repository === null ? given.args : await nameStashes(repository, given.args);
+  const args = hasPatterns ? await literalPaths(given.context, named) : named;
+  const command = { ...given, args };
   if (name === "config") return runConfig(repository, command);
   if (name === "apply") return applyPatches(repository, command);
   const complete = completed[name];

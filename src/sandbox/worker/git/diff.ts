@@ -1,5 +1,4 @@
 import { createGlobMatcher } from "../../glob.ts";
-import { readAttributes } from "./attributes.ts";
 import { quoteName } from "./names.ts";
 import { changedModes, readHead, readIndex, readTree, readWorkTree, typeOfMode } from "./tracked-files.ts";
 import type { TrackedFile, TrackedFiles, WorkTree } from "./tracked-files.ts";
@@ -11,8 +10,6 @@ export interface DiffRequest {
   readonly commits: readonly (string | null)[];
   /** Paths from the top of the repository that limit the diff; none if it has no limits. */
   readonly limits: readonly string[];
-  /** Git's `core.quotePath`. */
-  readonly asciiOnly: boolean;
 }
 
 interface Sides {
@@ -126,32 +123,28 @@ function indexLines({ old, new: after }: FileChange, text: string): string[] {
 }
 
 /** Returns the lines of a patch about the file as a whole. */
-function headLines(change: FileChange, text: string, asciiOnly: boolean): string[] {
+function headLines(change: FileChange, text: string): string[] {
   const { from, path } = change;
   const similarity = /^similarity index .*$/m.exec(text)?.[0];
-  const show = (name: string): string => quoteName(name, asciiOnly);
   return [
-    `diff --git ${show(`a/${from}`)} ${show(`b/${path}`)}`,
+    `diff --git ${quoteName(`a/${from}`)} ${quoteName(`b/${path}`)}`,
     ...modeLines(change),
-    ...(similarity === undefined ? [] : [similarity, `rename from ${show(from)}`, `rename to ${show(path)}`]),
+    ...(similarity === undefined
+      ? []
+      : [similarity, `rename from ${quoteName(from)}`, `rename to ${quoteName(path)}`]),
     ...indexLines(change, text),
   ];
 }
 
-interface PatchStyle {
-  readonly asciiOnly: boolean;
-  readonly isBinary: (path: string) => boolean;
-}
-
-function writePatch(change: FileChange, text: string, { asciiOnly, isBinary }: PatchStyle): string {
-  const names = [quoteName(`a/${change.from}`, asciiOnly), quoteName(`b/${change.path}`, asciiOnly)];
-  const lines = headLines(change, text, asciiOnly);
+function writePatch(change: FileChange, text: string): string {
+  const names = [quoteName(`a/${change.from}`), quoteName(`b/${change.path}`)];
+  const lines = headLines(change, text);
   const sides = [change.old, change.new].map((file, side) =>
     file === undefined ? "/dev/null" : names[side],
   );
   const at = text.search(/^(?:@@ |Binary files )/m);
   if (at < 0) return `${lines.join("\n")}\n`;
-  if (!text.startsWith("@@ ", at) || isBinary(change.path) || isBinary(change.from))
+  if (!text.startsWith("@@ ", at))
     return [...lines, `Binary files ${sides[0]} and ${sides[1]} differ`, ""].join("\n");
   const [before, after] = sides.map((side) => (side?.includes(" ") ? `${side}\t` : side));
   return [...lines, `--- ${before}`, `+++ ${after}`, text.slice(at)].join("\n");
@@ -168,7 +161,7 @@ const isPlain = ({ old, new: after }: FileChange, text: string): boolean =>
 const byPath = (one: { readonly path: string }, other: { readonly path: string }): number =>
   one.path < other.path ? -1 : one.path > other.path ? 1 : 0;
 
-/** Completes the patches that the package prints for a diff: modes, empty files, names and attributes. */
+/** Completes the patches that the package prints for a diff: modes, empty files and names. */
 export async function completePatches(
   repository: WorkTree,
   output: string,
@@ -179,14 +172,13 @@ export async function completePatches(
   const seen = new Set(patches.flatMap(({ path, from }) => (path === null ? [] : [path, from])));
   const isIn = limitedTo(request.limits);
   const unseen = unseenChanges(sides, seen).filter(({ path }) => isIn(path));
-  const style = { asciiOnly: request.asciiOnly, isBinary: await readAttributes(repository, [...seen]) };
   const written = patches.flatMap(({ text, path, from }) => {
     // For a commit, the package shows all files.
     if (path === null || !(isIn(path) || isIn(from))) return [];
     const change = { path, from, old: sides.old.get(from), new: sides.new.get(path) };
-    return [{ path, text: isPlain(change, text) ? writePatch(change, text, style) : text }];
+    return [{ path, text: isPlain(change, text) ? writePatch(change, text) : text }];
   });
-  const added = unseen.map((change) => ({ path: change.path, text: writePatch(change, "", style) }));
+  const added = unseen.map((change) => ({ path: change.path, text: writePatch(change, "") }));
   const others = patches.filter(({ path }) => path === null).map(({ text }) => text);
   return [...others, ...[...written, ...added].sort(byPath).map(({ text }) => text)].join("");
 }
@@ -212,11 +204,10 @@ export async function completeNames(
     return isModeOnly && isIn(path);
   });
   const all = [...listed, ...unseen.map(({ path }) => ({ letter: "M", path, from: undefined }))].sort(byPath);
-  const show = (path: string): string => quoteName(path, request.asciiOnly);
   return all
     .map(({ letter, path, from }) => {
-      const fields = request.hasLetters ? [letter, ...(from === undefined ? [] : [show(from)])] : [];
-      return `${[...fields, show(path)].join("\t")}\n`;
+      const fields = request.hasLetters ? [letter, ...(from === undefined ? [] : [quoteName(from)])] : [];
+      return `${[...fields, quoteName(path)].join("\t")}\n`;
     })
     .join("");
 }

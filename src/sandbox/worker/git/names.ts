@@ -29,12 +29,10 @@ const escapeCharacter = (character: string): string => {
 
 // oxlint-disable-next-line no-control-regex -- These are the characters that git escapes.
 const special = /[\x00-\x1f\x7f"\\]/g;
-// oxlint-disable-next-line no-control-regex -- The same, and all that is not ASCII.
-const specialOrForeign = /[\x00-\x1f"\\]|[^\x00-\x7e]/gu;
 
-/** Quotes a name as git does; `asciiOnly` is git's `core.quotePath`. */
-export function quoteName(name: string, asciiOnly: boolean): string {
-  const escaped = name.replace(asciiOnly ? specialOrForeign : special, escapeCharacter);
+/** Quotes a name as git does if a line cannot show it. */
+export function quoteName(name: string): string {
+  const escaped = name.replace(special, escapeCharacter);
   return escaped === name ? name : `"${escaped}"`;
 }
 

@@ -4,7 +4,6 @@ import { fail } from "../errors.ts";
 import { locate } from "../files/locate.ts";
 import { gitBodies, parseBody } from "../requests.ts";
 import { keepPatches } from "./diff.ts";
-import { composeLog, isComposed } from "./log-formats.ts";
 import { readNames } from "./names.ts";
 import type { Repository } from "./run-git.ts";
 import { runGit } from "./run-git.ts";
@@ -37,14 +36,11 @@ const pathsInStatus = (line: string): string[] => {
   return named === undefined ? [] : readNames(named);
 };
 
-/** Options with which git prints names unquoted, unless a line cannot show their characters. */
-const plainNames = ["-c", "core.quotePath=false"];
-
 async function status(
   repository: Repository,
   { directory = ".", short = false }: GitArguments["status"],
 ): Promise<string> {
-  const args = [...plainNames, "status", ...(short ? ["--short"] : [])];
+  const args = ["status", ...(short ? ["--short"] : [])];
   const output = await runGit(repository, { args, directory });
   if (repository.isClosed === undefined) return output;
   const shown = (path: string): boolean => !isClosed(repository, workspacePath(`${directory}/${path}`));
@@ -59,7 +55,7 @@ async function diff(
   repository: Repository,
   { directory = ".", staged = false, path }: GitArguments["diff"],
 ): Promise<string> {
-  const options = [...plainNames, "diff", ...(staged ? ["--staged"] : [])];
+  const options = ["diff", ...(staged ? ["--staged"] : [])];
   const limits = path === undefined ? [] : ["--", ...belowPath(safePath(path))];
   if (repository.isClosed === undefined)
     return runGit(repository, { args: [...options, ...limits], directory });
@@ -77,14 +73,10 @@ async function diff(
   return keepPatches(output, (each) => !isClosed(repository, workspacePath(`${top}/${each}`)));
 }
 
-async function log(
+const log = (
   repository: Repository,
   { directory = ".", count = 10, format = "oneline" }: GitArguments["log"],
-): Promise<string> {
-  const show = (form: string): Promise<string> =>
-    runGit(repository, { args: ["log", `-n${count}`, `--format=${form}`], directory });
-  return isComposed(format) ? composeLog(format, show) : show(format);
-}
+): Promise<string> => runGit(repository, { args: ["log", `-n${count}`, `--format=${format}`], directory });
 
 /** Runs the commits of a workspace one after the other, since a commit stages its files first. */
 const takeTurn = createTurns();
@@ -101,7 +93,7 @@ async function refuseOthers(
   const named = files.map((file) => workspacePath(`${directory}/${file}`));
   const isNamed = (path: string): boolean =>
     named.some((each) => each === "." || path === each || path.startsWith(`${each}/`));
-  const output = await runGit(repository, { args: [...plainNames, "status", "--porcelain"], directory });
+  const output = await runGit(repository, { args: ["status", "--porcelain"], directory });
   const others = linesOf(output)
     .filter((line) => /^[MADRCT]/.test(line))
     .flatMap((line) => (line.startsWith("C") ? pathsInStatus(line).slice(-1) : pathsInStatus(line)))

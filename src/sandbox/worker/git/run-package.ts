@@ -17,10 +17,36 @@ export type Context = Parameters<Command["execute"]>[1];
 export interface GitCommand {
   readonly args: readonly string[];
   readonly context: Context;
-  /** Git's `core.quotePath`. */
-  readonly asciiOnly: boolean;
   /** GitSettings of this call alone, which count more than those of the repository. */
   readonly settings?: GitSettings;
+}
+
+type Stat = ReturnType<Context["fs"]["lstat"]>;
+
+/** The methods of files that change nothing. */
+const reading = /^(?:read|exists|l?stat|realpath|resolve|get)/;
+
+/** Returns files whose facts are looked up once until the next change: a command asks for those of each file many times. */
+export function rememberFacts(fs: Context["fs"]): Context["fs"] {
+  const known = new Map<string, Stat>();
+  const lstat = (path: string): Stat => {
+    const found = known.get(path) ?? fs.lstat(path);
+    known.set(path, found);
+    return found;
+  };
+  const change =
+    (act: Function) =>
+    (...args: readonly unknown[]): unknown => {
+      const result: unknown = Reflect.apply(act, fs, args);
+      return result instanceof Promise ? result.finally(() => known.clear()) : result;
+    };
+  return new Proxy(fs, {
+    get: (target, key) => {
+      const value: unknown = key === "lstat" ? lstat : Reflect.get(target, key, target);
+      if (typeof value !== "function") return value;
+      return reading.test(String(key)) ? (value.bind(target) as unknown) : change(value);
+    },
+  });
 }
 
 /** Returns the files as the package should see them: a link has its own text, and exists even if its target does not. */
@@ -68,6 +94,13 @@ const ways: Readonly<Record<string, string>> = {
   "name-rev": "use git describe --all or git branch --contains",
   "sparse-checkout": "all files are checked out",
   "update-index": "use git add, git rm --cached or chmod; git status compares the files",
+  "show-ref": "git for-each-ref lists refs, git rev-parse --verify <name> tells whether there is one",
+  "symbolic-ref": "git branch --show-current names the branch, git checkout <branch> changes it",
+  "update-ref": "use git branch -f, git tag -f and git branch -D",
+  "cat-file":
+    "git show <object> and git ls-tree <commit> show objects, git rev-parse --verify tells whether there is one",
+  "hash-object": "git rev-parse HEAD:<file> names the hash of a file that is committed",
+  "diff-tree": "use git show --format= --name-only <commit>, or git diff <commit> <commit>",
   bundle: "git clone copies a repository of this file system",
 };
 

@@ -23,8 +23,6 @@ interface Status {
 export interface StatusOptions {
   readonly form: "long" | "short" | "porcelain";
   readonly hasBranch: boolean;
-  /** Git's `core.quotePath`. */
-  readonly asciiOnly: boolean;
   /** Folder in which git runs, from the top of the repository. */
   readonly folder: string;
   /** Returns whether the paths of the command line let a path through. */
@@ -32,10 +30,6 @@ export interface StatusOptions {
   /** Files that are not tracked in place of those that the package names; null if none were asked for. */
   readonly untracked: readonly string[] | null | undefined;
   readonly ignored?: readonly string[];
-  /** Whether a file that was renamed is one that went and one that came. */
-  readonly isSplit?: boolean;
-  /** Whether entries end with NUL, with names as they are. */
-  readonly hasNul?: boolean;
 }
 
 /** Output of the package: its status for machines, and its long status up to the lists of files. */
@@ -72,15 +66,6 @@ const isInPlaceOfFile = (path: string, index: TrackedFiles): boolean =>
 
 const byPath = (one: StatusEntry, other: StatusEntry): number => (one.path < other.path ? -1 : 1);
 
-/** Returns a file that went and one that came, in place of one that was renamed. */
-const splitEntry = (entry: StatusEntry): readonly StatusEntry[] =>
-  entry.from === undefined
-    ? [entry]
-    : [
-        { staged: "D", unstaged: " ", path: entry.from },
-        { staged: "A", unstaged: entry.unstaged, path: entry.path },
-      ];
-
 async function readStatus(repository: WorkTree, porcelain: string, options: StatusOptions): Promise<Status> {
   const lines = porcelain.split("\n");
   const branch = lines.find((line) => line.startsWith("## ")) ?? "";
@@ -92,10 +77,9 @@ async function readStatus(repository: WorkTree, porcelain: string, options: Stat
   addModes(tracked, "unstaged", index, await readWorkTree(repository, index));
   const named = found.flatMap(({ staged, path }) => (staged === "?" ? [path] : []));
   const untracked = options.untracked === undefined ? named : (options.untracked ?? []);
-  const entries = [...tracked.values()].flatMap((entry) => (options.isSplit ? splitEntry(entry) : [entry]));
   return {
     branch: head === null ? branch.replace(/^## (?!HEAD )/, "## No commits yet on ") : branch,
-    tracked: entries.filter(({ path }) => options.isIn(path)).sort(byPath),
+    tracked: [...tracked.values()].filter(({ path }) => options.isIn(path)).sort(byPath),
     untracked: untracked.filter((path) => options.isIn(path) && !isInPlaceOfFile(path, index)),
     ignored: (options.ignored ?? []).filter(options.isIn),
     isInitial: head === null,
@@ -211,20 +195,6 @@ function writeLong(status: Status, preamble: string, show: ShowName, isListed: b
   ].join("");
 }
 
-/** Writes entries that end with NUL: the new name of a file that was renamed stands before the old one. */
-const writeNul = ({ branch, tracked, untracked, ignored }: Status): string =>
-  [
-    ...(branch === "" ? [] : [branch]),
-    ...tracked.flatMap(({ staged, unstaged, path, from }) => [
-      `${staged}${unstaged} ${path}`,
-      ...(from === undefined ? [] : [from]),
-    ]),
-    ...untracked.map((path) => `?? ${path}`),
-    ...ignored.map((path) => `!! ${path}`),
-  ]
-    .map((entry) => `${entry}\0`)
-    .join("");
-
 function writeShort({ branch, tracked, untracked, ignored }: Status, show: ShowName): string {
   const quoted: ShowName = (path) => {
     const name = show(path);
@@ -249,11 +219,9 @@ export async function composeStatus(
   { porcelain, preamble }: StatusSources,
   options: StatusOptions,
 ): Promise<string> {
-  const { form, asciiOnly, folder } = options;
+  const { form, folder } = options;
   const status = await readStatus(repository, porcelain, options);
-  const show: ShowName = (path) =>
-    quoteName(form === "porcelain" ? path : relativeName(folder, path), asciiOnly);
-  if (options.hasNul === true) return writeNul(status);
+  const show: ShowName = (path) => quoteName(form === "porcelain" ? path : relativeName(folder, path));
   return form === "long"
     ? writeLong(status, preamble, show, options.untracked !== null)
     : writeShort(status, show);

@@ -21,10 +21,10 @@ export interface WorkTree extends GitContext {
 export const regularMode = 0o100644;
 const executableMode = 0o100755;
 export const linkMode = 0o120000;
-export const folderMode = 0o40000;
+const folderMode = 0o40000;
 
 /** Returns git's mode of a file of the work tree. */
-export const modeOf = ({ isSymbolicLink, mode }: FsStat): number =>
+const modeOf = ({ isSymbolicLink, mode }: FsStat): number =>
   isSymbolicLink ? linkMode : (mode & 0o100) === 0 ? regularMode : executableMode;
 
 /** Returns the type of a file by its mode: regular, link or submodule. */

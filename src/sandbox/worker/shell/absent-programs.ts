@@ -11,6 +11,8 @@ const groups: Readonly<Record<string, string>> = {
   "xxd hexdump": "use od -t x1 instead",
   "vim vi nano emacs ed less more":
     "nobody types here; print with cat or sed -n, change with sed -i or cat > file <<'EOF'",
+  "shuf yes": "use sort, and awk with srand() and rand(), or printf '%s\\n' in a loop",
+  truncate: "empty a file with : > file, shorten it with head -c",
   "docker podman kubectl systemctl service crontab sudo su":
     "there is one user and no system to administer here",
 };

@@ -9,7 +9,7 @@ import { requireEntry, requireFile, locate } from "../files/locate.ts";
 import type { Found, Writer } from "../files/tree.ts";
 import { checkWritable, makeFolder, makeLink, removeTree, touchEntry, writeFile } from "../files/tree.ts";
 import { meter } from "../meter.ts";
-import { copyInto, moveOver } from "./copy.ts";
+import { copyFile, moveOver } from "./copy.ts";
 
 type Encoding = BufferEncoding | { readonly encoding?: BufferEncoding | null } | undefined;
 
@@ -80,11 +80,11 @@ type Operator = <Result>(path: string, name: string, operation: (path: string) =
 
 /** Wraps each operation: converts refusals to errors that commands know, and yields to the event loop. */
 const operator =
-  (disk: Disk, turn: () => Promise<void>): Operator =>
+  (turn: () => Promise<void>): Operator =>
   async (path, name, operation) => {
     await turn();
     try {
-      return runAtomically(disk, () => operation(within(path)));
+      return operation(within(path));
     } catch (error) {
       if (!(error instanceof SandboxError)) throw error;
       throw new Error(`${posixName(error)}, ${name} '${workspaceRoot}${path}'`, { cause: error });
@@ -160,16 +160,26 @@ function removeAt(
   removeTree(disk, writer, place.path, place.entry);
 }
 
+/** Refuses a path whose folder is missing. */
+function checkFolder(disk: Disk, path: string): void {
+  if (locate(disk, path).missing.length > 1) fail("workspace_read_not_found", path);
+}
+
 function writers(disk: Disk, writer: Writer, run: Operator) {
+  const checked =
+    (act: (path: string, bytes: Uint8Array) => void) =>
+    (path: string, content: FileContent, options?: Encoding): Promise<void> =>
+      run(path, "open", (file) => {
+        checkFolder(disk, file);
+        act(file, bytesOf(content, options));
+      });
   const linked = (existingPath: string, newPath: string): void => {
     if (locate(disk, newPath, false).entry !== null) fail("exists", newPath);
     writeFile(disk, writer, newPath, contentOf(disk, requireFile(disk, existingPath).entry));
   };
   return {
-    writeFile: (path: string, content: FileContent, options?: Encoding) =>
-      run(path, "open", (file) => writeFile(disk, writer, file, bytesOf(content, options))),
-    appendFile: (path: string, content: FileContent, options?: Encoding) =>
-      run(path, "open", (file) => append(disk, writer, file, bytesOf(content, options))),
+    writeFile: checked((file, bytes) => writeFile(disk, writer, file, bytes)),
+    appendFile: checked((file, bytes) => append(disk, writer, file, bytes)),
     mkdir: (path: string, options: { recursive?: boolean } = {}) =>
       run(path, "mkdir", (folder) => {
         const place = locate(disk, folder);
@@ -179,11 +189,8 @@ function writers(disk: Disk, writer: Writer, run: Operator) {
       }),
     rm: (path: string, options: { recursive?: boolean; force?: boolean } = {}) =>
       run(path, "rm", (file) => removeAt(disk, writer, file, options)),
-    cp: (source: string, destination: string, options: { recursive?: boolean } = {}) =>
-      run(source, "cp", (from) => {
-        const { recursive = false } = options;
-        copyInto(disk, writer, { source: from, destination: within(destination), recursive });
-      }),
+    cp: (source: string, destination: string) =>
+      run(source, "cp", (from) => copyFile(disk, writer, from, within(destination))),
     mv: (source: string, destination: string) =>
       run(source, "mv", (from) => moveOver(disk, writer, from, within(destination))),
     chmod: (path: string, mode: number) =>
@@ -212,10 +219,12 @@ function absolute(path: string): string {
  * hold.
  */
 export function shellFiles(disk: Disk, writer: Writer, turn: () => Promise<void>): IFileSystem {
-  const run = operator(disk, turn);
+  const run = operator(turn);
+  const change: Operator = (path, name, operation) =>
+    run(path, name, (place) => runAtomically(disk, () => operation(place)));
   return {
     ...readers(disk, writer, run),
-    ...writers(disk, writer, run),
+    ...writers(disk, writer, change),
     resolvePath: (base, path) => absolute(path.startsWith("/") ? path : `${base}/${path}`),
     getAllPaths: () => [],
   };

@@ -4,6 +4,7 @@ import { runGitCommand } from "../git/commands.ts";
 import { fail, refuse } from "../git/line/answers.ts";
 import { readCall } from "../git/line/call.ts";
 import { readFlags } from "../git/line/flags.ts";
+import { rememberFacts } from "../git/run-package.ts";
 import { createTurns } from "../git/turns.ts";
 
 type CustomCommand = NonNullable<
@@ -44,7 +45,8 @@ export function createGitCommand(database: Database): ShellCommand {
         if (missing !== undefined)
           return fail(`fatal: cannot change to '${missing}': No such file or directory\n`);
         const cwd = folders.reduce((at, folder) => context.fs.resolvePath(at, folder), context.cwd);
-        const result = await runGitCommand({ args, context: { ...context, cwd }, settings });
+        const here = { ...context, cwd, fs: rememberFacts(context.fs) };
+        const result = await runGitCommand({ args, context: here, settings });
         return isQuiet && result.exitCode === 0 ? { ...result, stdout: "", stderr: "" } : result;
       }),
   };

@@ -1,4 +1,5 @@
 import type { CustomCommand } from "./custom-command.ts";
+import { wantsMore } from "./language/endless-loops.ts";
 import { trapName } from "./language/exit-handler.ts";
 import { createJobCommands, jobCommandNames } from "./jobs.ts";
 import { awk } from "./programs/text/awk.ts";
@@ -32,7 +33,16 @@ const trap: CustomCommand = {
   }),
 };
 
-const added: readonly CustomCommand[] = [cmp, od, trap, ...machinePrograms, ...pathPrograms];
+/** Answers whether a file has fewer lines than wanted. */
+const more: CustomCommand = {
+  name: wantsMore,
+  execute: async ([path = "", lines], { fs }) => {
+    const count = (await fs.readFile(path)).split("\n").length - 1;
+    return { stdout: "", stderr: "", exitCode: count < Number(lines) ? 0 : 1 };
+  },
+};
+
+const added: readonly CustomCommand[] = [cmp, more, od, trap, ...machinePrograms, ...pathPrograms];
 
 /** The commands that the shell itself lacks. */
 export const addedNames: readonly string[] = [...added.map(({ name }) => name), ...jobCommandNames];

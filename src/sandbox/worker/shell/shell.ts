@@ -63,6 +63,11 @@ class ScratchFiles extends InMemoryFs {
     return super.exists(path);
   }
 
+  async #checkFolder(path: string): Promise<void> {
+    if (!(await super.exists(path.replace(/\/[^/]*$/, "") || "/")))
+      throw new Error(`ENOENT: no such file or directory, open '${path}'`);
+  }
+
   #collect(path: string, content: FileContent, options: Parameters<InMemoryFs["appendFile"]>[2]): boolean {
     if (path === "/dev/null") return true;
     const stream = path === outputPaths.stdout ? "stdout" : path === outputPaths.stderr ? "stderr" : null;
@@ -73,11 +78,15 @@ class ScratchFiles extends InMemoryFs {
   }
 
   override async appendFile(...args: Parameters<InMemoryFs["appendFile"]>): Promise<void> {
-    if (!this.#collect(...args)) await super.appendFile(...args);
+    if (this.#collect(...args)) return;
+    await this.#checkFolder(args[0]);
+    await super.appendFile(...args);
   }
 
   override async writeFile(...args: Parameters<InMemoryFs["writeFile"]>): Promise<void> {
-    if (!this.#collect(...args)) await super.writeFile(...args);
+    if (this.#collect(...args)) return;
+    await this.#checkFolder(args[0]);
+    await super.writeFile(...args);
   }
 }
 

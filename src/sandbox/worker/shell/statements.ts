@@ -22,64 +22,59 @@ const nameOfCommand = (command: SimpleCommand): string | null => {
 };
 
 /** Adds redirections in front, so that the command's own, which come later, take precedence. */
-const collectOutput = <C extends Exclude<Command, { type: "FunctionDef" }>>(command: C): C => ({
-  ...command,
-  redirections: [...outputs, ...command.redirections],
-});
+const collectOutput = <C extends Exclude<Command, { type: "FunctionDef" }>>(
+  command: C,
+  into: readonly Redirection[],
+): C => ({ ...command, redirections: [...into, ...command.redirections] });
 
 type Compound = Exclude<Command, { type: "FunctionDef" | "SimpleCommand" }>;
 
-function redirectCompound(command: Compound): Command {
+/** Redirects the output of the statements in a command. */
+export function redirectCompound(command: Compound, into: readonly Redirection[]): Command {
+  const redirect = (statements: readonly Statement[]): Statement[] => redirectStatements(statements, into);
   switch (command.type) {
     case "If":
       return {
         ...command,
         clauses: command.clauses.map((clause) => ({
-          condition: redirectStatements(clause.condition),
-          body: redirectStatements(clause.body),
+          condition: redirect(clause.condition),
+          body: redirect(clause.body),
         })),
-        elseBody: command.elseBody && redirectStatements(command.elseBody),
+        elseBody: command.elseBody && redirect(command.elseBody),
       };
     case "While":
     case "Until":
-      return {
-        ...command,
-        condition: redirectStatements(command.condition),
-        body: redirectStatements(command.body),
-      };
+      return { ...command, condition: redirect(command.condition), body: redirect(command.body) };
     case "For":
     case "CStyleFor":
     case "Subshell":
     case "Group":
-      return { ...command, body: redirectStatements(command.body) };
+      return { ...command, body: redirect(command.body) };
     case "Case":
-      return {
-        ...command,
-        items: command.items.map((item) => ({ ...item, body: redirectStatements(item.body) })),
-      };
+      return { ...command, items: command.items.map((item) => ({ ...item, body: redirect(item.body) })) };
     case "ArithmeticCommand":
     case "ConditionalCommand":
       return command;
   }
 }
 
-function redirectCommand(command: Command): Command {
+function redirectCommand(command: Command, into: readonly Redirection[]): Command {
   if (command.type === "FunctionDef") return command;
-  if (command.type === "SimpleCommand") return command.name === null ? command : collectOutput(command);
-  return command.redirections.length > 0 ? collectOutput(command) : redirectCompound(command);
+  if (command.type === "SimpleCommand") return command.name === null ? command : collectOutput(command, into);
+  return command.redirections.length > 0 ? collectOutput(command, into) : redirectCompound(command, into);
 }
 
 /**
  * Redirects the output of statements: of a pipeline only the last command prints; bodies of functions and
  * substitutions stay unchanged.
  */
-const redirectStatements = (statements: readonly Statement[]): Statement[] =>
+const redirectStatements = (statements: readonly Statement[], into: readonly Redirection[]): Statement[] =>
   statements.map((statement) => ({
     ...statement,
     pipelines: statement.pipelines.map((pipeline) => ({
       ...pipeline,
       commands: pipeline.commands.map((command, index) =>
-        index === pipeline.commands.length - 1 ? redirectCommand(command) : command,
+        index === pipeline.commands.length - 1 ? redirectCommand(command, into) : command,
       ),
     })),
   }));
@@ -104,7 +99,9 @@ export const printAsYouGo = (): ScriptTransform => {
       isFirst = false;
       return {
         ast:
-          !isOuter || changesOutput(ast) ? ast : { ...ast, statements: redirectStatements(ast.statements) },
+          !isOuter || changesOutput(ast)
+            ? ast
+            : { ...ast, statements: redirectStatements(ast.statements, outputs) },
       };
     },
   };

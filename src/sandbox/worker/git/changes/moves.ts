@@ -1,12 +1,12 @@
 import type { ExecResult } from "#git";
-import { fine, refuse } from "../line/answers.ts";
-import { plainIn, takeOptions } from "../line/flags.ts";
-import { limitOf, listUnknown } from "../line/revisions.ts";
+import { refuse } from "../line/answers.ts";
+import { plainIn } from "../line/flags.ts";
+import { limitOf } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
-/** `git mv`, `git rm` and `git clean`: what the package does not know of their arguments. */
+/** `git mv` and `git clean`: what the package does not know of their arguments. */
 
 /** Returns what stands in the way of moving one file to another; null if nothing does. */
 async function refusalOf(
@@ -28,15 +28,6 @@ export async function moveFiles(repository: WorkTree, given: GitCommand): Promis
   const isForced = given.args.some((arg) => /^(?:-f|--force|-k)$/.test(arg));
   const refusal = isForced || more.length > 0 ? null : await refusalOf(repository, given, source, target);
   return refusal ?? run(given);
-}
-
-/** Removes files. */
-export async function removeFiles(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, ["--ignore-unmatch"]);
-  if (options.size === 0) return run({ ...given, args });
-  const unknown = await listUnknown(repository, given.context, plainIn(args));
-  const kept = args.filter((arg) => !unknown.includes(arg));
-  return plainIn(kept).length > 0 ? run({ ...given, args: kept }) : fine();
 }
 
 /** Finds a repository of its own in a folder; null if there is none. */

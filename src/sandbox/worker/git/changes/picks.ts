@@ -1,12 +1,10 @@
 import type { ExecResult } from "#git";
-import { fail, refuse, textIn } from "../line/answers.ts";
-import { joining } from "../line/missing.ts";
+import { fail } from "../line/answers.ts";
 import { checkOut } from "../checkouts.ts";
 import { takeOptions } from "../line/flags.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { revList } from "../shown/plumbing.ts";
-import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
 /** Commits that are picked, taken back or merged: several at a time, and with one side of conflicts. */
@@ -63,38 +61,6 @@ export async function runPicks(repository: WorkTree, command: GitCommand): Promi
   return { stdout, stderr: "", exitCode: 0 };
 }
 
-const hunk = /^<{7} .*\n([^]*?)(?:^\|{7}.*\n[^]*?)?^={7}\n([^]*?)^>{7} .*\n/gm;
-
-/** Takes one side of all conflicts, and commits. */
-async function takeSide(repository: WorkTree, command: GitCommand, side: string): Promise<ExecResult> {
-  const { fs, workTree } = repository;
-  const { unmerged } = await readIndex(repository);
-  const at = { ...command, context: { ...command.context, cwd: workTree } };
-  for (const path of unmerged) {
-    const file = `${workTree}/${path}`;
-    const isFile = (await fs.lstat(file).catch(() => null))?.isFile === true;
-    const text = isFile
-      ? await fs
-          .readFileBuffer(file)
-          .then(textIn)
-          .catch(() => "")
-      : "";
-    const settled = text.replace(hunk, side === "ours" ? "$1" : "$2");
-    if (settled === text)
-      return fail(
-        `error: -X ${side} does not settle ${path}, which one side deletes or which is no text; use git checkout --${side} ${path}, git add or git rm, then git commit --no-edit\n`,
-        1,
-      );
-    await fs.writeFile(file, settled);
-  }
-  await run({ ...at, args: ["add", ...[...unmerged].map((path) => `./${path}`)] });
-  const done = await run({ ...at, args: ["commit", "--no-edit"] });
-  if (done.exitCode !== 0) return done;
-  const stat = await run({ ...at, args: ["diff", "--stat", "HEAD^1", "HEAD"] });
-  const merged = [...unmerged].map((path) => `Auto-merging ${path}\n`).join("");
-  return { ...done, stdout: `${merged}Merge made by the 'ort' strategy.\n${stat.stdout}` };
-}
-
 /** Undoes the commit of a merge, and leaves the merge to be committed. */
 async function uncommit(repository: WorkTree, command: GitCommand, result: ExecResult): Promise<ExecResult> {
   const parents = await run({ ...command, args: ["rev-parse", "HEAD^1", "HEAD^2"] });
@@ -108,45 +74,12 @@ async function uncommit(repository: WorkTree, command: GitCommand, result: ExecR
   return { ...result, stdout: "", stderr: note };
 }
 
-/** Returns what is wrong with how a merge is to be made; null if nothing is. */
-function refusalOf(strategy: string, side: string): ExecResult | null {
-  if (!/^(?:ort|recursive|resolve)$/.test(strategy))
-    return fail(
-      `error: git merge has no strategy ${strategy} here; git merge -X ours or -X theirs takes one side of conflicts\n`,
-      129,
-    );
-  const isKnown = /^(?:|ours|theirs|ignore-.*|patience|diff-algorithm.*|no-renames|find-renames.*)$/.test(
-    side,
-  );
-  return isKnown ? null : fail(`fatal: unknown strategy option: -X${side}\n`, 128);
-}
-
 /** Runs `git merge`. */
 export async function runMerge(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, [
-    "-X ",
-    "--strategy-option=",
-    "-s ",
-    "--strategy=",
-    "--no-commit",
-  ]);
-  const side = options.get("-X") ?? options.get("--strategy-option") ?? "";
-  const refusal = refusalOf(options.get("-s") ?? options.get("--strategy") ?? "ort", side);
-  if (refusal !== null) return refusal;
+  const { options, args } = takeOptions(given.args, ["--no-commit"]);
   const before = await run({ ...given, args: ["rev-parse", "HEAD"] });
   const result = await checkOut(repository, { ...given, args });
-  if (options.has("--no-commit") && result.exitCode === 0) {
-    const parent = await run({ ...given, args: ["rev-parse", "HEAD^1"] });
-    return parent.stdout === before.stdout ? uncommit(repository, given, result) : result;
-  }
-  const hasConflict = result.exitCode === 1 && result.stdout.includes("Automatic merge failed");
-  return hasConflict && /^(?:ours|theirs)$/.test(side) ? takeSide(repository, given, side) : result;
-}
-
-/** Rebases; the list of commits cannot be edited. */
-export async function runRebase(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, ["-i"]);
-  const editor = given.context.env.get("GIT_SEQUENCE_EDITOR") ?? "";
-  if (options.has("-i") && !/^(?:true|:|cat)$/.test(editor)) return refuse("git rebase", "-i", joining);
-  return checkOut(repository, { ...given, args });
+  if (!options.has("--no-commit") || result.exitCode !== 0) return result;
+  const parent = await run({ ...given, args: ["rev-parse", "HEAD^1"] });
+  return parent.stdout === before.stdout ? uncommit(repository, given, result) : result;
 }

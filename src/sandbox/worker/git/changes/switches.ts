@@ -1,13 +1,9 @@
-import type { ExecResult } from "#git";
-import { fine } from "../line/answers.ts";
-import { takeOptions } from "../line/flags.ts";
 import { resolveObject } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
-import { run } from "../run-package.ts";
 import { readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
 
-/** `git checkout` and `git switch`: what the package does not know of their arguments. */
+/** `git checkout`: what the package does not know of its arguments. */
 
 /** Options whose value is the next argument. */
 const valued = new Set(["-b", "-B", "-c", "-C"]);
@@ -29,7 +25,7 @@ async function isTracked(repository: WorkTree, { context }: GitCommand, path: st
 }
 
 /** Puts `--` before the paths that a checkout names. */
-async function separate(repository: WorkTree, command: GitCommand): Promise<GitCommand> {
+export async function separateCheckout(repository: WorkTree, command: GitCommand): Promise<GitCommand> {
   const { args, context } = command;
   const [first, second] = plainPlaces(args);
   const name = first === undefined ? undefined : args[first];
@@ -40,46 +36,4 @@ async function separate(repository: WorkTree, command: GitCommand): Promise<GitC
   if (isPath) return { ...command, args: args.toSpliced(first, 0, "--") };
   if (second === undefined || args.some((arg) => valued.has(arg))) return command;
   return { ...command, args: args.toSpliced(second, 0, "--") };
-}
-
-/** Returns whether a checkout will succeed: its commit or branch exists, and the branch to create does not. */
-async function canSwitch(repository: WorkTree, { args, context }: GitCommand): Promise<boolean> {
-  const { refStore } = repository;
-  const [at] = plainPlaces(args);
-  const name = at === undefined ? "HEAD" : (args[at] ?? "");
-  const created = args[args.findIndex((arg) => arg === "-b" || arg === "-c") + 1] ?? "";
-  if (created !== args[0] && (await refStore.readRef(`refs/heads/${created}`)) !== null) return false;
-  if (name === "-" || (await resolveObject(repository, context, `${name}^{commit}`)) !== null) return true;
-  return (await refStore.listRefs("refs/remotes")).some((ref) => ref.name.endsWith(`/${name}`));
-}
-
-/** Discards all changes before a forced checkout; returns the answer if there is no more to run. */
-async function force(repository: WorkTree, command: GitCommand): Promise<ExecResult | null> {
-  // A checkout that will fail must not discard changes.
-  if (command.args.includes("--") || !(await canSwitch(repository, command))) return null;
-  const reset = await run({ ...command, args: ["reset", "--hard"] });
-  if (reset.exitCode !== 0) return reset;
-  return command.args.length === 1 ? fine() : null;
-}
-
-/** Names the branch that a remote one is to become: the package tracks a remote branch of the same name by itself. */
-function withOwnName({ args, ...command }: GitCommand): GitCommand {
-  const [at] = plainPlaces(args);
-  const isNew = at === undefined || args.some((arg) => valued.has(arg));
-  const own = isNew ? args : args.with(at, (args[at] ?? "").replace(/^[^/]+\//, ""));
-  return { ...command, args: own };
-}
-
-/** Rewrites a checkout for the package; returns an answer if there is no more to run. */
-export async function prepareSwitch(
-  repository: WorkTree,
-  given: GitCommand,
-): Promise<GitCommand | ExecResult> {
-  const names = ["-f", "--discard-changes", "--track", "--track="];
-  const { options, args } = takeOptions(given.args, names);
-  const bare = { ...given, args };
-  const command = args[0] === "checkout" ? await separate(repository, bare) : bare;
-  const isForced = options.has("-f") || options.has("--discard-changes");
-  const done = isForced ? await force(repository, command) : null;
-  return done ?? (options.has("--track") ? withOwnName(command) : command);
 }

@@ -15,4 +15,7 @@ export const refuse = (command: string, form: string, way: string): ExecResult =
 export const textIn = (content: Uint8Array): string =>
   new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
 
-export const decode = (content: Uint8Array): string => new TextDecoder().decode(content);
+export const decode = (content: Uint8Array): string =>
+  new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(content);
+
+export const encode = (text: string): Uint8Array => new TextEncoder().encode(text);

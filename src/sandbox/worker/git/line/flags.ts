@@ -77,7 +77,7 @@ export function readFlags([name = "", ...given]: readonly string[]): ReadFlags {
   const args = own.flatMap((words) => {
     const [word, ...value] = words;
     if (isQuiet(words, word) || flags.idle.has(nameOf(word))) return [];
-    return [...(flags.same.get(word) ?? [word]), ...value];
+    return [flags.same.get(word) ?? word, ...value];
   });
   const paths = end < 0 ? [] : parted.slice(end).flat();
   const isShow = name === "stash" && given[0] === "show";

@@ -10,7 +10,7 @@ export interface Flags {
   /** Options that change nothing here, whatever their value. */
   readonly idle: ReadonlySet<string>;
   /** Other spellings of options. */
-  readonly same: ReadonlyMap<string, readonly string[]>;
+  readonly same: ReadonlyMap<string, string>;
   /** Whether the command writes nothing but errors with `--quiet`. */
   readonly isQuietable: boolean;
 }
@@ -19,228 +19,158 @@ export interface Flags {
 interface Row {
   readonly valued?: string;
   readonly glued?: string;
-  readonly longValued?: string;
+  /** Names without their dashes. */
+  readonly long?: string;
   readonly idle?: string;
-  readonly same?: Readonly<Record<string, string>>;
+  /** Pairs like `-p=--patch`. */
+  readonly same?: string;
   readonly isLoud?: boolean;
 }
 
-const ofDiffs =
-  "--no-color --color --no-ext-diff --ext-diff --no-textconv --textconv --minimal --patience --histogram --diff-algorithm --indent-heuristic --no-indent-heuristic -a --text -M -C -B --find-renames --find-copies --find-copies-harder --submodule --ignore-submodules --no-relative --color-moved --no-color-moved -r --binary --no-abbrev --break-rewrites";
+/** Options that change nothing, whichever command has them. */
+const idle =
+  "--no-color --color --color-moved --no-ext-diff --no-textconv --minimal --patience --histogram --diff-algorithm --indent-heuristic --text --find-renames --find-copies --no-relative --binary --topo-order --date-order --no-mailmap --mailmap --use-mailmap --no-notes --full-history --extended-regexp --perl-regexp --no-show-signature --progress --no-progress --no-verify --no-gpg-sign --no-signoff --no-stat --no-log --autostash --no-autostash --no-recurse-submodules --ignore-submodules --no-column --column --guess --no-guess --no-optional-locks --no-tags --single-branch --no-single-branch --filter --jobs --no-abbrev";
 
-const ofLogs = `${ofDiffs} --topo-order --date-order --author-date-order --no-mailmap --mailmap --use-mailmap --no-notes --notes --show-signature --no-show-signature --encoding --full-history --sparse --no-decorate-refs -E -P --extended-regexp --perl-regexp --simplify-merges --no-graph --no-expand-tabs`;
-
-const ofNetwork =
-  "--progress --no-progress --no-verify -v --verbose --no-recurse-submodules --recurse-submodules --no-auto-gc --no-show-forced-updates --auto-maintenance";
-
-const ofMerges =
-  "--no-stat --stat -n --progress --no-progress --no-verify --verify --commit --no-gpg-sign --no-signoff --no-rerere-autoupdate --rerere-autoupdate --no-log --no-edit --autostash --no-autostash";
+const diffs = { glued: "MCBlX", idle: "-a -M -C -B -r -E -P" };
+const patches = "-u=--patch -p=--patch";
 
 const rows: Readonly<Record<string, Row>> = {
-  add: { idle: "--no-warn-embedded-repo --sparse" },
+  add: {},
   apply: {
     valued: "pC",
-    longValued: "--directory --exclude --include",
-    idle: "--whitespace --ignore-whitespace --ignore-space-change --unidiff-zero --inaccurate-eof --recount --allow-overlap --unsafe-paths -C --allow-empty --binary",
-    same: { "--reverse": "-R", "--verbose": "-v", "-3": "--3way" },
+    long: "directory exclude include",
+    idle: "--whitespace --ignore-whitespace --ignore-space-change --unidiff-zero --recount -C --allow-empty -v --verbose",
+    same: "--reverse=-R -3=--3way",
   },
-  blame: { valued: "L", idle: "--no-color --color-lines --progress --no-progress -C -M -f" },
+  blame: { valued: "L", idle: "-C -M -f" },
   branch: {
     valued: "u",
-    longValued: "--format --sort --set-upstream-to --contains --no-contains",
-    idle: "--no-color --color --no-column --column -t --track --no-track --create-reflog --no-abbrev",
-    same: { "--list": "-l", "--force": "-f", "--remotes": "-r", "--verbose": "-v" },
+    long: "format sort set-upstream-to contains no-contains",
+    idle: "-t --track --no-track",
+    same: "--list=-l --force=-f --remotes=-r --verbose=-v",
   },
-  checkout: {
-    valued: "bB",
-    idle: "--progress --no-progress --guess --no-guess --no-track -l --overlay --recurse-submodules --no-recurse-submodules --ignore-skip-worktree-bits",
-    same: { "-t": "--track", "--force": "-f", "--patch": "-p" },
-  },
+  checkout: { valued: "bB", idle: "--no-track -l --overlay", same: "-t=--track --force=-f --patch=-p" },
   "cherry-pick": {
     valued: "mX",
-    longValued: "--strategy-option --strategy --mainline",
-    idle: `${ofMerges.replace(" -n", "")} --allow-empty --allow-empty-message --keep-redundant-commits --ff -e --edit`,
-    same: { "--strategy-option": "-X" },
+    long: "strategy-option strategy mainline",
+    idle: "--allow-empty --allow-empty-message --keep-redundant-commits --ff -e --edit --no-edit",
+    same: "--strategy-option=-X",
   },
-  clean: { valued: "e", longValued: "--exclude" },
-  clone: {
-    valued: "bojcu",
-    longValued: "--branch --depth --origin --config --jobs --filter",
-    idle: `${ofNetwork} --no-tags --single-branch --no-single-branch --no-local --local -l --shallow-submodules --filter --jobs --no-hardlinks`,
-  },
+  clean: { valued: "e", long: "exclude" },
+  clone: { valued: "bojcu", long: "branch depth origin config jobs filter", idle: "--no-local --local -l" },
   commit: {
     valued: "mFCct",
     glued: "Su",
-    longValued:
-      "--message --file --author --date --reuse-message --reedit-message --fixup --squash --cleanup --trailer --template --pathspec-from-file",
-    idle: "-n --no-verify --verify -v --verbose --no-gpg-sign -S --gpg-sign --status --no-status --no-post-rewrite --cleanup -e --edit --allow-empty-message",
-    same: {
-      "--signoff": "-s",
-      "--patch": "-p",
-      "--only": "-o",
-      "--include": "-i",
-      "-c": "-C",
-      "--reedit-message": "--reuse-message",
-    },
+    long: "message file author date reuse-message reedit-message fixup squash cleanup trailer template",
+    idle: "-n -v --verbose -S --gpg-sign --status --no-status --cleanup -e --edit --allow-empty-message -o --only",
+    same: "--message=-m --file=-F --signoff=-s --patch=-p --include=-i -c=-C --reedit-message=--reuse-message",
   },
-  config: { isLoud: true, longValued: "--default --type --file", same: { "-l": "--list" } },
-  describe: { isLoud: true, longValued: "--abbrev --match --exclude --candidates", idle: "--contains" },
+  config: { isLoud: true, long: "default type file", same: "-l=--list" },
+  describe: { isLoud: true, long: "abbrev match exclude candidates" },
   diff: {
+    ...diffs,
     valued: "USG",
-    glued: "MCBlX",
-    longValued: "--diff-filter --unified --stat-width --stat-count",
-    idle: ofDiffs,
-    same: {
-      "-u": "--patch",
-      "-p": "--patch",
-      "--ignore-all-space": "-w",
-      "--ignore-space-change": "-b",
-      "-s": "--no-patch",
-    },
+    long: "diff-filter unified",
+    same: `${patches} --ignore-all-space=-w --ignore-space-change=-b -s=--no-patch`,
     isLoud: true,
   },
-  fetch: {
-    longValued: "--depth --upload-pack",
-    idle: `${ofNetwork} -n --no-tags -j --jobs -f --force -a --append -u`,
-    valued: "oj",
-  },
-  gc: { idle: "--auto --prune --aggressive --no-prune" },
+  fetch: { valued: "oj", long: "depth", idle: "-n -j -f --force -v --verbose" },
+  gc: { idle: "--auto --prune --aggressive" },
   grep: {
     valued: "emABCf",
-    longValued: "--max-depth --max-count --after-context --before-context --context",
-    idle: "-I -r --recursive --no-recursive --no-color --color -a --text --no-textconv --exclude-standard --threads",
-    same: {
-      "--name-only": "-l",
-      "--files-with-matches": "-l",
-      "-P": "-E",
-      "--perl-regexp": "-E",
-      "--no-index": "--untracked",
-    },
+    long: "max-depth max-count after-context before-context context",
+    idle: "-I -r --recursive -a --exclude-standard",
+    same: "--name-only=-l --files-with-matches=-l -P=-E --perl-regexp=-E --no-index=--untracked",
   },
-  init: {
-    valued: "b",
-    longValued: "--initial-branch --separate-git-dir --object-format --template",
-    idle: "--template --shared --object-format --ref-format",
-  },
+  init: { valued: "b", long: "initial-branch template", idle: "--template --shared" },
   log: {
+    ...diffs,
     valued: "nSGL",
-    glued: "MCBl",
-    longValued:
-      "--max-count --author --committer --grep --since --after --until --before --skip --date --diff-filter --format --pretty",
-    idle: ofLogs,
-    same: {
-      "-u": "--patch",
-      "-p": "--patch",
-      "-i": "--regexp-ignore-case",
-      "-g": "--walk-reflogs",
-      "--no-patch": "-s",
-    },
+    long: "max-count author committer grep since after until before skip date diff-filter format pretty",
+    same: `${patches} -i=--regexp-ignore-case -g=--walk-reflogs --no-patch=-s`,
     isLoud: true,
   },
-  "ls-files": {
-    isLoud: true,
-    valued: "xX",
-    idle: "--no-empty-directory --deduplicate --sparse",
-    longValued: "--exclude",
-  },
+  "ls-files": { isLoud: true, valued: "xX", long: "exclude" },
   merge: {
     valued: "mXsF",
-    longValued: "--message --strategy --strategy-option --file",
-    idle: ofMerges,
-    same: { "--strategy-option": "-X" },
+    long: "message strategy strategy-option file",
+    idle: "--stat -n --commit --no-edit",
+    same: "--strategy-option=-X",
   },
-  mv: { idle: "--sparse", same: { "--verbose": "-v" } },
-  pull: { idle: `${ofNetwork} ${ofMerges} -t --tags --prune -p`, valued: "sX" },
-  push: {
-    valued: "o",
-    idle: `${ofNetwork} --thin --no-thin --porcelain --atomic`,
-    longValued: "--repo --push-option",
-  },
+  mv: { same: "--verbose=-v" },
+  pull: { valued: "sX", idle: "--stat -n --no-edit -t --tags --prune -p -v --verbose" },
+  push: { valued: "o", long: "push-option", idle: "-v --verbose --porcelain --atomic" },
   rebase: {
     valued: "XsxS",
-    longValued: "--onto --exec --strategy --strategy-option",
-    idle: "--no-stat --stat -n --no-verify --verify --autostash --no-autostash --keep-empty --no-keep-empty --empty --no-autosquash --fork-point --no-fork-point --no-gpg-sign -v --verbose --no-update-refs --no-rerere-autoupdate",
-    same: { "--interactive": "-i" },
+    long: "onto exec strategy strategy-option",
+    idle: "--stat -n --keep-empty --no-autosquash --no-fork-point -v --verbose",
+    same: "--interactive=-i",
   },
-  reflog: {
-    isLoud: true,
-    valued: "n",
-    longValued: "--max-count",
-    idle: "--oneline --no-abbrev --no-color --no-decorate --abbrev-commit",
-  },
-  reset: {
-    idle: "-N --intent-to-add --no-refresh --refresh --no-recurse-submodules",
-    same: { "--patch": "-p" },
-  },
-  restore: {
-    valued: "s",
-    longValued: "--source",
-    idle: "--progress --no-progress --overlay --no-overlay --no-recurse-submodules --ignore-skip-worktree-bits",
-    same: { "--patch": "-p" },
-  },
+  reflog: { isLoud: true, valued: "n", long: "max-count", idle: "--oneline --no-decorate --abbrev-commit" },
+  reset: { idle: "--no-refresh --refresh", same: "--patch=-p" },
+  restore: { valued: "s", long: "source", idle: "--overlay --no-overlay", same: "--patch=-p" },
   revert: {
     valued: "mXS",
-    longValued: "--mainline --strategy --strategy-option",
-    idle: "--no-gpg-sign -e --edit --no-edit --no-signoff --no-rerere-autoupdate",
+    long: "mainline strategy strategy-option",
+    idle: "-e --edit --no-edit",
+    same: "--strategy-option=-X",
   },
-  rm: { idle: "--sparse" },
+  rm: {},
   shortlog: {
     isLoud: true,
     glued: "w",
-    longValued: "--author --since --until --after --before --grep --group --format",
-    idle: "--no-mailmap",
-    same: { "--numbered": "-n", "--summary": "-s", "-c": "--group=committer" },
+    long: "author since until after before grep group format",
+    same: "--numbered=-n --summary=-s -c=--group=committer",
   },
   show: {
+    ...diffs,
     valued: "SGL",
-    glued: "UMCBl",
-    longValued: "--format --pretty --diff-filter --date",
-    idle: `${ofLogs} -m -c --cc --decorate --no-decorate --no-notes`,
-    same: { "-u": "--patch", "-p": "--patch", "--no-patch": "-s", "-q": "-s", "--quiet": "-s" },
+    long: "format pretty diff-filter date",
+    idle: `${diffs.idle} -m -c --cc`,
+    same: `${patches} --no-patch=-s -q=-s --quiet=-s`,
     isLoud: true,
   },
   stash: {
     valued: "m",
-    longValued: "--message",
-    same: {
-      "--patch": "-p",
-      "-k": "--keep-index",
-      "--all": "-a",
-      "-S": "--staged",
-      "-u": "--include-untracked",
-    },
+    long: "message",
+    same: "--message=-m --patch=-p -k=--keep-index --all=-a -S=--staged -u=--include-untracked",
   },
   status: {
     isLoud: true,
     glued: "uM",
-    idle: "--ahead-behind --no-ahead-behind --renames --find-renames --no-column --column --ignore-submodules --no-show-stash --show-stash --no-optional-locks -v --verbose",
-    same: { "--long": "--form=long", "-s": "--short", "-b": "--branch" },
+    idle: "--ahead-behind --no-ahead-behind --renames --no-show-stash --show-stash -v --verbose",
+    same: "--long=--form=long -s=--short -b=--branch",
   },
   switch: {
     valued: "cC",
-    longValued: "--create --force-create --orphan",
-    idle: "--progress --no-progress --no-track --recurse-submodules --no-recurse-submodules --ignore-other-worktrees",
-    same: { "-t": "--track", "-f": "--discard-changes", "--force": "--discard-changes" },
+    long: "create force-create orphan",
+    idle: "--no-track",
+    same: "-t=--track -f=--discard-changes --force=--discard-changes",
   },
   tag: {
     valued: "mFu",
     glued: "n",
-    longValued: "--message --file --sort --format --contains --points-at --cleanup",
-    idle: "--no-sign --create-reflog --no-column --column --no-color --color --cleanup -i",
-    same: { "--verify": "-v", "--sign": "-s" },
+    long: "message file sort format contains points-at",
+    idle: "--no-sign",
+    same: "--verify=-v --sign=-s",
     isLoud: true,
   },
 };
 
-const words = (text = ""): ReadonlySet<string> => new Set(text.split(" ").filter((word) => word !== ""));
+const wordsOf = (text: string): readonly string[] => text.split(" ").filter((word) => word !== "");
 
-const ofRow = ({ valued = "", glued = "", longValued, idle, same = {}, isLoud = false }: Row): Flags => ({
-  valued,
-  glued,
-  longValued: words(longValued),
-  idle: words(idle),
-  same: new Map(Object.entries(same).map(([word, other]) => [word, [other]])),
-  isQuietable: !isLoud,
+const ofRow = (row: Row): Flags => ({
+  valued: row.valued ?? "",
+  glued: row.glued ?? "",
+  longValued: new Set(wordsOf(row.long ?? "").map((name) => `--${name}`)),
+  idle: new Set(wordsOf(`${idle} ${row.idle ?? ""}`)),
+  same: new Map(
+    wordsOf(row.same ?? "").map((pair) => {
+      const at = pair.indexOf("=");
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+  ),
+  isQuietable: row.isLoud !== true,
 });
 
 const known = new Map(Object.entries(rows).map(([name, row]) => [name, ofRow(row)]));

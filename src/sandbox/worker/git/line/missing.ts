@@ -4,9 +4,9 @@ import { refuse } from "./answers.ts";
 /** Options that this git lacks, by their commands, with what to do without them. */
 
 const byHand = "edit a patch of git diff and give it to git apply --cached";
-const untracked = "git diff --no-index /dev/null <file> shows a file that is not tracked";
+const untracked = "git diff --cached shows a new file after git add";
 const signing = "git tag -a -m makes a tag without a signature";
-export const joining =
+const joining =
   "git reset --soft <commit> and git commit join commits, git commit --amend and git cherry-pick change and reorder them";
 const side =
   "on a conflict, use git checkout --ours or --theirs <file>, git add <file>, and the same command with --continue";
@@ -20,17 +20,41 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
   apply: {
     "--reject": "take the hunks that do not fit out of the patch: this git leaves no .rej files",
+    "--index": "git apply the patch, then git add its files",
+    "--directory": "put the folder before the paths of the patch with sed",
     "--exclude --include": "take the files that are not wanted out of the patch",
-    "--summary": "use --stat or --numstat",
+    "--stat --numstat --summary": "apply the patch, and use git diff --stat",
+    "--3way": "take the hunks that do not fit out of the patch, or use git cherry-pick",
   },
   branch: {
     "--unset-upstream": "use git config --unset branch.<name>.merge",
     "-i --ignore-case": "use git branch | grep -i",
   },
-  checkout: { "-p --patch": byHand, "--no-overlay": "git rm the files that the commit lacks" },
+  checkout: {
+    "-f": "git reset --hard discards all changes, git checkout -- <file> those of a file; then git checkout",
+    "--track": "git checkout <branch> follows the branch of a remote with this name",
+    "-p --patch": byHand,
+    "--no-overlay": "git rm the files that the commit lacks",
+  },
   "cherry-pick": { "-X --strategy-option --strategy": side },
-  commit: { "-p --patch": byHand, "--squash": "use git commit --fixup, or git commit --amend" },
+  commit: {
+    "-p --patch": byHand,
+    "--squash --fixup": "use git commit --amend, or git reset --soft <commit> and git commit to join commits",
+    "-C --reuse-message": "use git commit --amend --no-edit, or git log -1 --format=%B | git commit -F -",
+    "--reset-author": "git reset --soft HEAD~1, then git commit",
+    "--trailer": "write it as the last -m",
+    "--dry-run": "use git status",
+    "-i --include": "git add the paths, then git commit",
+  },
+  config: {
+    "--get-regexp": "use git config --list | grep",
+    "--bool --int --path --type --default": "use git config --get <name>",
+    "--unset-all --replace-all": "use git config --unset once for each value",
+  },
   diff: {
+    "-w -b": "git show HEAD:<file> | diff -uw - <file> leaves spaces aside",
+    "--no-index": "diff -u compares files, diff -ruN folders",
+    "--summary": "use --name-status",
     "--patch-with-stat": "use --stat --patch",
     "--compact-summary": "use --stat --summary",
     "--output": "write the output to a file with >",
@@ -42,9 +66,15 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
     "--no-walk": "use git show -s <commit>...",
     "-F --fixed-strings": "write a backslash before the special characters of the pattern",
   },
+  "ls-files": { "--directory": "git status -s names folders that are not tracked" },
+  merge: {
+    "-X --strategy-option": side,
+    "-s --strategy": side,
+  },
   mv: { "-v --verbose": "git status -s shows what moved" },
   push: { "--follow-tags": "git push origin <tag> pushes a tag" },
   rebase: {
+    "-i": joining,
     "--autosquash": joining,
     "-x --exec": "run the command after git rebase",
     "-r --rebase-merges": joining,
@@ -55,15 +85,24 @@ const rows: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   reset: { "-p --patch": byHand },
   restore: { "-p --patch": byHand },
   revert: { "-X --strategy-option --strategy": side },
-  "show-ref": { "-d --dereference": "git rev-parse <tag>^{commit} names the commit of a tag" },
+  rm: { "--ignore-unmatch": "use git rm <file> || true" },
   stash: {
+    "-k --keep-index":
+      "git diff > ../rest.patch and git checkout -- . put the rest aside, git apply ../rest.patch brings it back",
+    "--index": "git stash pop, then git add",
     "-a --all": "git stash -u stashes all but what is ignored",
     "-S --staged": "commit what is staged, or keep git diff --cached in a file for git apply",
-    "-p --patch": "name the files to stash",
+    "-p --patch": byHand,
   },
-  "symbolic-ref": { "-d --delete": "use git update-ref -d <ref>, or git checkout <branch>" },
+  status: {
+    "-z": "use --porcelain, which quotes names with special characters",
+    "--no-renames": "git diff --name-status shows files by their names",
+  },
+  switch: {
+    "--discard-changes": "git reset --hard discards all changes; then git switch",
+    "--track": "git switch <branch> follows the branch of a remote with this name",
+  },
   tag: { "-s --sign": signing, "-u": signing, "-v --verify": signing },
-  "update-ref": { "--stdin -z": "set one ref at a time", "--no-deref": "use git checkout --detach <commit>" },
 };
 
 const ways = new Map(

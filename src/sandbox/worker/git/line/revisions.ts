@@ -97,7 +97,7 @@ export async function separatePaths(
 }
 
 /** Returns a path in a form that the package takes for no pattern. */
-export const literalPath = (path: string): string => path.replace(/[*?[\\]/g, String.raw`\$&`);
+const literalPath = (path: string): string => path.replace(/[*?[\\]/g, String.raw`\$&`);
 
 /** Returns arguments with the names of files that are there as names: the package takes `[slug]` for a pattern. */
 export const literalPaths = ({ fs, cwd }: Context, args: readonly string[]): Promise<readonly string[]> =>

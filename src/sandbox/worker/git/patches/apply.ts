@@ -6,7 +6,6 @@ import type { Context, GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { linkMode, readIndex } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
-import { countChanges } from "./patch-counts.ts";
 import { applyChange, BadPatch, readPatch, reverseChange } from "./read-patch.ts";
 import type { PatchedFile } from "./read-patch.ts";
 
@@ -123,20 +122,7 @@ async function writeOutcomes({ fs, root }: Place, outcomes: Outcomes): Promise<v
   }
 }
 
-const ownOptions = [
-  "--check",
-  "-R",
-  "--index",
-  "--cached",
-  "--3way",
-  "--stat",
-  "--numstat",
-  "-v",
-  "-q",
-  "--apply",
-  "-p ",
-  "--directory=",
-];
+const ownOptions = ["--check", "-R", "--index", "--cached", "-p ", "--directory="];
 
 /** Returns the standard input as text. */
 function textOf(stdin: Context["stdin"]): string {
@@ -159,17 +145,6 @@ async function readInputs(context: Context, files: readonly string[]): Promise<s
   }
   return texts.join("");
 }
-
-const noted = (changes: readonly PatchedFile[], options: ReadonlyMap<string, string>): string =>
-  (options.has("--numstat") ? countChanges(changes, "numbers") : "") +
-  (options.has("--stat") ? countChanges(changes, "graph") : "");
-
-/** Puts a folder before the paths of a change. */
-const below = (change: PatchedFile, folder: string): PatchedFile => {
-  const join = (path: string | null): string | null =>
-    path === null || folder === "" ? path : `${folder.replace(/\/$/, "")}/${path}`;
-  return { ...change, from: join(change.from), to: join(change.to) };
-};
 
 /** Returns what to read files from: the work tree, or the index. */
 async function placeFor(
@@ -225,8 +200,7 @@ function readChanges(
 ): readonly PatchedFile[] | ExecResult {
   try {
     const changes = readPatch(text, Number(options.get("-p") ?? 1));
-    const folder = options.get("--directory") ?? "";
-    return changes.map((change) => below(options.has("-R") ? reverseChange(change) : change, folder));
+    return options.has("-R") ? changes.map(reverseChange) : changes;
   } catch (error) {
     if (error instanceof BadPatch) return fail(`error: ${error.message}\n`, 128);
     throw error;
@@ -237,50 +211,7 @@ function readChanges(
 const isBelow = ({ from, to }: PatchedFile, folder: string): boolean =>
   folder === "" || (to ?? from ?? "").startsWith(`${folder}/`);
 
-/** Names the files that are not in the work tree as they are in the index. */
-async function listUnlike(
-  repository: WorkTree,
-  command: GitCommand,
-  { outcomes }: Applied,
-): Promise<readonly string[]> {
-  const [tree, index] = [
-    await placeFor(repository, command.context, false),
-    await placeFor(repository, command.context, true),
-  ];
-  const errors: string[] = [];
-  for (const path of outcomes.keys())
-    if ((await tree.read(path)) !== (await index.read(path))) errors.push(`${path}: does not match index`);
-  return errors;
-}
-
-/** Works out what changes make of files, and what is wrong with them where the options ask for more. */
-async function workOutFor(
-  repository: WorkTree | null,
-  command: GitCommand,
-  changes: readonly PatchedFile[],
-  options: ReadonlyMap<string, string>,
-): Promise<Applied & { readonly place: Place }> {
-  const place = await placeFor(repository, command.context, options.has("--cached"));
-  const applied = await workOut(place, changes);
-  const isStaged = options.has("--index") || options.has("--3way");
-  if (!isStaged || repository === null) return { ...applied, place };
-  const unlike = await listUnlike(repository, command, applied);
-  return { ...applied, place, errors: [...unlike, ...applied.errors] };
-}
-
-/** Writes outcomes to the work tree, the index or both, as the options ask. */
-async function write(
-  place: Place,
-  command: GitCommand,
-  outcomes: Outcomes,
-  options: ReadonlyMap<string, string>,
-): Promise<void> {
-  if (options.has("--cached")) return cacheOutcomes(place, command, outcomes);
-  await writeOutcomes(place, outcomes);
-  if (options.has("--index") || options.has("--3way")) await stageOutcomes(place, command, outcomes);
-}
-
-/** Applies patches, or shows what they would change. */
+/** Applies patches, or says whether they fit. */
 export async function applyPatches(repository: WorkTree | null, command: GitCommand): Promise<ExecResult> {
   const { context } = command;
   const { options, args } = takeOptions(command.args, ownOptions);
@@ -289,17 +220,15 @@ export async function applyPatches(repository: WorkTree | null, command: GitComm
     args.slice(1).filter((arg) => arg !== "--"),
   );
   if (typeof text !== "string") return text;
-  const all = readChanges(text, options);
+  const all = readChanges(text.replace(/^\ufeff/, ""), options);
   if (!("length" in all)) return all;
   const folder = repository === null ? "" : folderIn(repository, context);
   const changes = all.filter((change) => isBelow(change, folder));
-  const notes = noted(changes, options);
-  const isNoteOnly = options.has("--stat") || options.has("--numstat");
-  if (isNoteOnly && !options.has("--apply")) return fine(notes);
-  const { place, outcomes, errors } = await workOutFor(repository, command, changes, options);
+  const isCached = options.has("--cached");
+  const place = await placeFor(repository, context, isCached);
+  const { outcomes, errors } = await workOut(place, changes);
   if (errors.length > 0) return fail(errors.map((error) => `error: ${error}\n`).join(""), 1);
-  if (!options.has("--check")) await write(place, command, outcomes, options);
-  const isTold = !options.has("--check") && (options.has("-v") || options.has("--3way"));
-  const told = changes.map(({ from, to }) => `Applied patch ${to ?? from ?? ""} cleanly.\n`);
-  return { stdout: notes, stderr: isTold ? told.join("") : "", exitCode: 0 };
+  if (options.has("--check")) return fine();
+  await (isCached ? cacheOutcomes(place, command, outcomes) : writeOutcomes(place, outcomes));
+  return fine();
 }

@@ -2,23 +2,18 @@ import { partAtEnd, takeOptions } from "../line/flags.ts";
 import { limitsIn, separatePaths } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
-import { absoluteTime, prepareFormat } from "./log-fields.ts";
-import type { PreparedFormat } from "./log-fields.ts";
+import { absoluteTime } from "./commit-dates.ts";
+import type { TextStyle } from "./commit-text.ts";
+import { readNames } from "./commit-text.ts";
 
 /** The arguments of `git log` and `git show`, read: which commits to show, and in which form. */
 
-/** The form of a log: the option that chooses it, and what completes its output. */
-interface LogForm extends PreparedFormat {
-  /** Whether a line end stands between commits only, not after the last. */
-  readonly isSeparated: boolean;
-  /** Whether an empty line stands between commits. */
-  readonly isSpaced: boolean;
-}
-
 export interface LogCall {
-  readonly form: LogForm;
-  /** Options of the patches and counts below commits, and of their dates. */
-  readonly shown: readonly string[];
+  readonly style: TextStyle;
+  /** Whether a line end stands between commits only, not after the last: `format:`. */
+  readonly isSeparated: boolean;
+  /** Options of the patches and counts below commits. */
+  readonly below: readonly string[];
   /** Options that the package does not know for the choice of commits. */
   readonly picks: ReadonlyMap<string, string>;
   /** How many commits to show, after how many, and from which end. */
@@ -27,31 +22,18 @@ export interface LogCall {
   readonly chosen: readonly string[];
   /** The paths after `--`. */
   readonly paths: readonly string[];
-  readonly isShort: boolean;
   readonly hasNoPatch: boolean;
+  readonly hasGraph: boolean;
 }
-
-const plain = { complete: (output: string) => output, isSeparated: false };
-const medium: LogForm = { ...plain, format: "", isSpaced: true };
-
-const composed: Readonly<Record<string, string>> = { reference: "%h (%s, %as)" };
 
 const isForm = (arg: string): boolean => /^--(?:oneline$|(?:format|pretty)(?:=|$))/.test(arg);
 
-/** Returns the form that the last of the options of a form chooses. */
-function formOf(forms: readonly string[], isShort: boolean, date: string): LogForm {
-  const chosen = forms.findLast((arg) => arg !== "--pretty");
-  if (chosen === undefined) return medium;
+/** Returns the format that the last of the options of a form chooses: a name, or fields. */
+function formatOf(forms: readonly string[]): string {
+  const chosen = forms.findLast((arg) => arg !== "--pretty") ?? "--format=medium";
   const value = chosen.slice(chosen.indexOf("=") + 1);
-  if (chosen === "--oneline" || (value === "oneline" && isShort))
-    return { ...plain, format: "--oneline", isSpaced: false };
-  if (/^(?:oneline|short|medium|full|fuller|raw)$/.test(value))
-    return { ...plain, format: `--format=${value}`, isSpaced: value !== "oneline" };
-  const format = (composed[value] ?? value).replace(/^t?format:/, "");
-  const prepared = prepareFormat(format, date.startsWith("format:") ? date.slice("format:".length) : null);
-  const isSeparated = value.startsWith("format:");
-  const mark = isSeparated ? "format:" : "";
-  return { ...prepared, format: `--format=${mark}${prepared.format}`, isSeparated, isSpaced: false };
+  if (chosen === "--oneline") return "oneline";
+  return value === "reference" ? "%h (%s, %as)" : value;
 }
 
 const picks = [
@@ -67,23 +49,14 @@ const picks = [
 
 const isCount = (arg: string): boolean => /^--(?:reverse$|skip=|max-count=)/.test(arg);
 
-const isShown = (arg: string): boolean =>
-  /^--(?:patch|(?:short|num)?stat|name-only|name-status|decorate(?:=.*)?|date=.*|graph)$/.test(arg);
+const isBelow = (arg: string): boolean => /^--(?:patch|(?:short|num)?stat|name-only|name-status)$/.test(arg);
 
-/** Writes revisions as the package takes them: `^a b` and `b --not a` as `a..b`, `--branches` and `--tags` by name. */
-async function plainRevisions({ refStore }: WorkTree, args: readonly string[]): Promise<readonly string[]> {
-  const not = args.indexOf("--not");
-  const written = args.flatMap((arg, at) => {
-    if (at === not) return [];
-    return not >= 0 && at > not && !arg.startsWith("-") ? [`^${arg}`] : [arg];
-  });
-  const excluded = written.find((arg) => arg.startsWith("^"));
-  const included = written.find((arg) => !/^[-^]/.test(arg));
-  const others = written.filter((arg) => arg !== included && arg !== excluded);
-  const joined =
-    excluded === undefined ? written : [...others, `${excluded.slice(1)}..${included ?? "HEAD"}`];
+const isStyle = (arg: string): boolean => /^--(?:graph$|decorate(?:=|$)|date=)/.test(arg);
+
+/** Replaces `--branches`, `--tags` and `--remotes` by the names of the refs. */
+async function spreadRefs({ refStore }: WorkTree, args: readonly string[]): Promise<readonly string[]> {
   const named: string[] = [];
-  for (const arg of joined) {
+  for (const arg of args) {
     const [, kind] = /^--(branches|tags|remotes)$/.exec(arg) ?? [];
     if (kind === undefined) named.push(arg);
     else {
@@ -107,6 +80,23 @@ const plainCounts = (args: readonly string[]): readonly string[] => {
   return count === undefined ? rest : [rest[0] ?? "", `--max-count=${count}`, ...rest.slice(1)];
 };
 
+/** Reads how commits are written. */
+async function readStyle(
+  repository: WorkTree,
+  args: readonly string[],
+  isShort: boolean,
+): Promise<TextStyle> {
+  const format = formatOf(args.filter(isForm));
+  const dates = args.filter((arg) => arg.startsWith("--date="));
+  const isDecorated = args.some((arg) => /^--decorate(?!=no)/.test(arg)) || /%d/i.test(format);
+  return {
+    format: format.replace(/^t?format:/, ""),
+    date: dates.at(-1)?.slice("--date=".length) ?? "default",
+    isShort: isShort || args.includes("--oneline"),
+    names: isDecorated ? await readNames(repository) : new Map(),
+  };
+}
+
 /** Reads the arguments of a log. */
 export async function readLogCall(repository: WorkTree, command: GitCommand): Promise<LogCall> {
   const numbered = command.args.map((arg) => arg.replace(/^-(\d+)$/, "--max-count=$1"));
@@ -114,19 +104,17 @@ export async function readLogCall(repository: WorkTree, command: GitCommand): Pr
   const shapes = takeOptions(taken.args, ["--abbrev-commit", "-s"]);
   const separated = await separatePaths(repository, shapes.args, command.context);
   const before = partAtEnd(separated)[0].slice(1);
-  const dates = before.filter((arg) => arg.startsWith("--date="));
-  const date = dates.at(-1)?.slice("--date=".length) ?? "";
-  const hasOwnDate = date.startsWith("format:") || date === "default";
-  const isShort = shapes.options.has("--abbrev-commit");
-  const chosen = before.filter((arg) => !isForm(arg) && !isCount(arg) && !isShown(arg));
+  const forms = before.filter(isForm);
+  const chosen = before.filter((arg) => ![isForm, isCount, isBelow, isStyle].some((test) => test(arg)));
   return {
-    form: formOf(before.filter(isForm), isShort, date),
-    shown: before.filter((arg) => isShown(arg) && !(hasOwnDate && dates.includes(arg))),
+    style: await readStyle(repository, before, shapes.options.has("--abbrev-commit")),
+    isSeparated: /=format:/.test(forms.at(-1) ?? ""),
+    below: before.filter(isBelow),
     picks: taken.options,
     counts: before.filter(isCount),
-    chosen: (await plainRevisions(repository, chosen)).map(absoluteTimes),
+    chosen: (await spreadRefs(repository, chosen)).map(absoluteTimes),
     paths: limitsIn(repository, separated, command.context).filter((limit) => limit !== ""),
-    isShort,
     hasNoPatch: shapes.options.has("-s"),
+    hasGraph: before.includes("--graph"),
   };
 }

@@ -1,8 +1,7 @@
-import type { ExecResult, RawObject } from "#git";
-import { joinBytes } from "../../files/bytes.ts";
+import type { ExecResult } from "#git";
 import { decode, fail, fine, refuse } from "../line/answers.ts";
 import { limitedTo } from "../diff.ts";
-import { plainIn, takeOptions } from "../line/flags.ts";
+import { takeOptions } from "../line/flags.ts";
 import { folderIn, limitOf, resolveObject } from "../line/revisions.ts";
 import { findMergeBase } from "../merge-base.ts";
 import { quoteName, relativeName } from "../names.ts";
@@ -18,30 +17,6 @@ const typeOf = (mode: number): string => (mode === 0o40000 ? "tree" : mode === 0
 
 const entryLine = ({ mode, hash }: TrackedFile, name: string): string =>
   `${mode.toString(8).padStart(6, "0")} ${typeOf(mode)} ${hash}\t${name}\n`;
-
-/** Returns the answer on an object, in the form that is asked for. */
-function describeObject({ type, content }: RawObject, form: string): ExecResult {
-  const forms: Readonly<Record<string, string>> = {
-    "-e": "",
-    "-t": `${type}\n`,
-    "-s": `${content.length}\n`,
-  };
-  const told = forms[form];
-  if (told !== undefined) return fine(told);
-  if (form !== "-p" && form !== type)
-    return refuse("git cat-file", `${form} of a ${type}`, "it has -e, -p, -s, -t and types");
-  const entries = type === "tree" ? listTree(content) : null;
-  return fine(entries?.map((entry) => entryLine(entry, entry.name)).join("") ?? decode(content));
-}
-
-/** Shows the type, the size or the content of an object. */
-export async function catFile(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
-  const [, form = "", name = ""] = args;
-  const hash = await resolveObject(repository, context, name);
-  const object = hash === null ? null : await repository.objectStore.read(hash).catch(() => null);
-  if (object !== null) return describeObject(object, form);
-  return form === "-e" ? fail("", 1) : fail(`fatal: Not a valid object name ${name}\n`, 128);
-}
 
 /** Returns the hash of the tree of a commit, a tag or a tree. */
 async function treeOf({ objectStore }: WorkTree, hash: string): Promise<string> {
@@ -76,7 +51,7 @@ const treeOptions = ["-r", "--name-only", "--full-tree", "--full-name", "--name-
 
 /** Lists the files of a commit, of one folder or of all. */
 export async function lsTree(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const { context, asciiOnly } = command;
+  const { context } = command;
   const { options, args } = takeOptions(command.args, treeOptions);
   const [name = "HEAD", ...paths] = args.slice(1).filter((arg) => arg !== "--");
   const unknown = args.slice(1).find((arg) => /^-[^-]|^--./.test(arg));
@@ -99,37 +74,10 @@ export async function lsTree(repository: WorkTree, command: GitCommand): Promise
   const hasNames = options.has("--name-only") || options.has("--name-status");
   const from = options.has("--full-name") ? "" : folder;
   const lines = [...files].map(([path, file]) => {
-    const shown = quoteName(relativeName(from, path), asciiOnly);
+    const shown = quoteName(relativeName(from, path));
     return hasNames ? `${shown}\n` : entryLine(file, shown);
   });
   return fine(lines.join(""));
-}
-
-/** Lists the hashes of files, and keeps their content with `-w`. */
-export async function hashObject(repository: WorkTree, { args, context }: GitCommand): Promise<ExecResult> {
-  const files = args.slice(1).filter((arg) => !arg.startsWith("-") && arg !== "blob");
-  const stdin: unknown = context.stdin;
-  const input =
-    typeof stdin === "string"
-      ? Uint8Array.from(stdin, (character) => character.charCodeAt(0))
-      : new Uint8Array();
-  const contents: Uint8Array[] = args.includes("--stdin") ? [input] : [];
-  for (const file of files) {
-    const content = await context.fs
-      .readFileBuffer(context.fs.resolvePath(context.cwd, file))
-      .catch(() => null);
-    if (content === null)
-      return fail(`fatal: could not open '${file}' for reading: No such file or directory\n`, 128);
-    contents.push(content);
-  }
-  const hashes: string[] = [];
-  for (const content of contents) {
-    const head = new TextEncoder().encode(`blob ${content.length}\0`);
-    const digest = new Uint8Array(await crypto.subtle.digest("SHA-1", joinBytes([head, content])));
-    hashes.push(Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join(""));
-    if (args.includes("-w")) await repository.objectStore.write("blob", content);
-  }
-  return fine(hashes.map((hash) => `${hash}\n`).join(""));
 }
 
 /** Lists or counts commits. */
@@ -153,32 +101,6 @@ export async function revList(repository: WorkTree, given: GitCommand): Promise<
     return hash === "" || parents.split(" ").filter(Boolean).length > most ? [] : [hash];
   });
   return fine(options.has("--count") ? `${hashes.length}\n` : hashes.map((hash) => `${hash}\n`).join(""));
-}
-
-/** Compares a commit with its parent, or two commits. */
-export async function diffTree(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, [
-    "--no-commit-id",
-    "-r",
-    "--root",
-    "-m",
-    "-c",
-    "--cc",
-    "-t",
-  ]);
-  const revisions = plainIn(args);
-  const forms = args.slice(1).filter((arg) => arg.startsWith("-"));
-  if (forms.length === 0)
-    return refuse("git diff-tree", "raw form", "use --name-only, --name-status, --stat or -p");
-  const [first = "HEAD", second] = revisions;
-  if (second !== undefined)
-    return showDiff(repository, { ...given, args: ["diff", ...forms, first, second] });
-  const hash = await resolveObject(repository, given.context, first);
-  const shown = await showLog(repository, {
-    ...given,
-    args: ["log", "-n", "1", "--format=", ...forms, first],
-  });
-  return options.has("--no-commit-id") ? shown : { ...shown, stdout: `${hash}\n${shown.stdout}` };
 }
 
 /** Compares files with a commit or the index. */

@@ -6,12 +6,11 @@ import { resolveObject } from "../line/revisions.ts";
 import { listHistory } from "../merge-base.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
-import { readHead } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
-import { formatRef, titleOf, unknownField } from "./ref-formats.ts";
+import { formatRef, subjectOf, unknownField } from "./ref-formats.ts";
 import type { ListedRef } from "./ref-formats.ts";
 
-/** Lists of branches and tags: `git branch`, `git tag`, `git show-ref` and `git for-each-ref`. */
+/** Lists of branches and tags: `git branch`, `git tag` and `git for-each-ref`. */
 
 const shortName = (name: string): string => name.replace(/^refs\/(?:heads|tags|remotes)\//, "");
 
@@ -164,40 +163,9 @@ export async function runTag(repository: WorkTree, given: GitCommand): Promise<E
   const isList = options.size > 0 || args.length === 1;
   if (!isList) return run({ ...given, args });
   const isNoted = options.has("-n");
-  const line = ({ short, text }: ListedRef): string =>
-    isNoted ? `${short.padEnd(15)} ${titleOf(text)}` : short;
+  const line = (ref: ListedRef): string =>
+    isNoted ? `${ref.short.padEnd(15)} ${subjectOf(ref)}` : ref.short;
   return list(repository, given, options, matching(names, await readRefs(repository, "refs/tags")), line);
-}
-
-/** Lists refs with their hashes. */
-export async function showRefs(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { options, args } = takeOptions(given.args, [
-    "-q",
-    "--quiet",
-    "--heads",
-    "--tags",
-    "--verify",
-    "-s",
-    "--hash",
-    "--head",
-  ]);
-  const unknown = args.find((arg) => arg.startsWith("-"));
-  if (unknown !== undefined) return refuse("git show-ref", unknown, "use git for-each-ref");
-  const isQuiet = options.has("-q") || options.has("--quiet");
-  const names = args.slice(1);
-  const kinds = ["heads", "tags"].filter((kind) => options.has(`--${kind}`));
-  const prefixes = kinds.length === 0 ? ["refs"] : kinds.map((kind) => `refs/${kind}`);
-  const all = (await Promise.all(prefixes.map((prefix) => readRefs(repository, prefix)))).flat();
-  const isExact = options.has("--verify");
-  const found = all.filter(
-    ({ name }) =>
-      names.length === 0 || names.some((each) => name === each || (!isExact && name.endsWith(`/${each}`))),
-  );
-  if (isExact && found.length < names.length)
-    return fail(isQuiet ? "" : `fatal: '${names[0]}' - not a valid ref\n`, isQuiet ? 1 : 128);
-  const isHash = options.has("-s") || options.has("--hash");
-  const lines = [...found].sort(byName).map(({ name, hash }) => (isHash ? `${hash}\n` : `${hash} ${name}\n`));
-  return { ...fine(isQuiet ? "" : lines.join("")), exitCode: found.length === 0 ? 1 : 0 };
 }
 
 /** Lists refs in a format. */
@@ -215,62 +183,4 @@ export async function forEachRef(repository: WorkTree, given: GitCommand): Promi
   const count = Number(options.get("--count") ?? Infinity);
   const lines = result.stdout.split(/(?<=\n)/).slice(0, count);
   return { ...result, stdout: lines.join("") };
-}
-
-/** Returns whether a name is that of a ref, which its file is named after. */
-const isRef = (name: string): boolean =>
-  /^(?:HEAD|refs(?:\/[^\s~^:?*[\\/]+)+)$/.test(name) && !/\.\.|\/\.|@\{|\.lock$/.test(name);
-
-/** Shows or sets which branch HEAD is. */
-export async function symbolicRef(repository: WorkTree, { args }: GitCommand): Promise<ExecResult> {
-  const isShort = args.includes("--short");
-  const isQuiet = args.includes("-q") || args.includes("--quiet");
-  const [name = "HEAD", target] = plainIn(args);
-  if (target !== undefined) {
-    if (!isRef(name) || !isRef(target) || !target.startsWith("refs/heads/"))
-      return fail(`fatal: Refusing to point ${name} at ${target}: name a branch as refs/heads/<branch>\n`);
-    await repository.refStore.writeRef(name, { type: "symbolic", target });
-    return fine();
-  }
-  const ref = await repository.refStore.readRef(name);
-  if (ref?.type !== "symbolic")
-    return fail(isQuiet ? "" : `fatal: ref ${name} is not a symbolic ref\n`, isQuiet ? 1 : 128);
-  return fine(`${isShort ? shortName(ref.target) : ref.target}\n`);
-}
-
-/** Returns why a ref may not be set or deleted; null if it may. */
-async function refusalOfUpdate(
-  repository: WorkTree,
-  { context }: GitCommand,
-  ref: string,
-  old: string | undefined,
-): Promise<ExecResult | null> {
-  if (!isRef(ref))
-    return fail(`fatal: ${ref}: not the name of a ref, like refs/heads/<branch> or refs/tags/<tag>\n`);
-  if (old === undefined) return null;
-  const now = await resolveObject(repository, context, ref);
-  return (await resolveObject(repository, context, old)) === now
-    ? null
-    : fail(`fatal: cannot lock ref '${ref}': is at ${now} but expected ${old}\n`);
-}
-
-/** Returns the ref that a change of HEAD moves: the current branch, if it has a commit. */
-const movedByHead = async (repository: WorkTree): Promise<string> =>
-  ((await readHead(repository)) === null ? null : await currentBranch(repository)) ?? "HEAD";
-
-/** Sets or deletes a ref. */
-export async function updateRef(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { refStore } = repository;
-  const { options, args } = takeOptions(given.args, ["-d", "-m ", "--create-reflog"]);
-  const unknown = args.find((arg) => arg.startsWith("-"));
-  if (unknown !== undefined) return refuse("git update-ref", unknown, "use git branch -f or git tag -f");
-  const [, name = "", ...values] = args;
-  const [target = ""] = options.has("-d") ? [] : values.splice(0, 1);
-  const ref = name === "HEAD" ? await movedByHead(repository) : name;
-  const refusal = await refusalOfUpdate(repository, given, ref, values[0]);
-  if (refusal !== null) return refusal;
-  const hash = options.has("-d") ? null : await resolveObject(repository, given.context, target);
-  if (hash === null && !options.has("-d")) return fail(`fatal: ${target}: not a valid SHA1\n`);
-  await (hash === null ? refStore.deleteRef(ref) : refStore.writeRef(ref, hash));
-  return fine();
 }

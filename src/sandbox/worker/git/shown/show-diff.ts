@@ -1,13 +1,13 @@
 import type { ExecResult } from "#git";
-import { fine } from "../line/answers.ts";
+import { fine, refuse } from "../line/answers.ts";
 import { completeNames, completePatches } from "../diff.ts";
 import { partAtEnd, plainIn, takeOptions } from "../line/flags.ts";
-import { folderIn, limitsIn, literalPath, readCommits, separatePaths } from "../line/revisions.ts";
-import { readNames, relativeName } from "../names.ts";
+import { limitsIn, readCommits, separatePaths } from "../line/revisions.ts";
+import { readNames } from "../names.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
-import { checkPatches, summarizePatches } from "./diff-notes.ts";
+import { checkPatches } from "./diff-notes.ts";
 
 /** `git diff` in all its forms: patches, names, counts, notes, and whether there is anything to show. */
 
@@ -15,7 +15,7 @@ const otherForms = ["--stat", "--numstat", "--shortstat"];
 
 /** Shows a diff in one form of the package, completed. */
 async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
-  const { args, context, asciiOnly } = given;
+  const { args, context } = given;
   const [own] = partAtEnd(args);
   const names = own.filter((arg) => /^--name-(?:only|status)$/.test(arg));
   const shown =
@@ -31,7 +31,6 @@ async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecRes
     isStaged: own.includes("--staged") || own.includes("--cached"),
     commits,
     limits: limitsIn(repository, args, context),
-    asciiOnly,
   };
   const stdout = await (names.length === 0
     ? completePatches(repository, result.stdout, request)
@@ -39,16 +38,8 @@ async function showOne(repository: WorkTree, given: GitCommand): Promise<ExecRes
   return { ...result, stdout };
 }
 
-/** The forms that a diff can have, in the order in which git shows them; `--summary` and `--check` are made from patches. */
-const forms = [
-  "--name-only",
-  "--name-status",
-  "--numstat",
-  "--stat",
-  "--shortstat",
-  "--summary",
-  "--patch",
-] as const;
+/** The forms that a diff can have, in the order in which git shows them. */
+const forms = ["--name-only", "--name-status", "--numstat", "--stat", "--shortstat", "--patch"] as const;
 
 /** Options that are read here; the package knows the others. */
 const ownOptions = [
@@ -69,20 +60,6 @@ const passes = (filter: string, letter: string): boolean => {
   return (wanted === "" || wanted.includes(letter)) && !filter.includes(letter.toLowerCase());
 };
 
-/** Lists the changes that a filter lets through, as names with their letters. */
-async function filterNames(repository: WorkTree, command: GitCommand, filter: string): Promise<string[]> {
-  const { stdout } = await showOne(repository, withForm(command, "--name-status"));
-  return stdout.split("\n").filter((line) => line !== "" && passes(filter, line.charAt(0)));
-}
-
-/** Lists the paths of the changes that a filter lets through. */
-async function filterPaths(repository: WorkTree, command: GitCommand, filter: string): Promise<string[]> {
-  const lines = await filterNames(repository, command, filter);
-  const folder = folderIn(repository, command.context);
-  const pathspec = (name: string): string => literalPath(relativeName(folder, name));
-  return lines.flatMap((line) => line.split("\t").slice(1).flatMap(readNames).map(pathspec));
-}
-
 const withForm = (command: GitCommand, form: string): GitCommand => ({
   ...command,
   args: ["diff", form, ...command.args.slice(1)].filter((arg) => arg !== "--patch"),
@@ -96,10 +73,9 @@ async function showForms(
 ): Promise<ExecResult> {
   let shown = "";
   for (const form of chosen) {
-    const isSummary = form === "--summary";
-    const result = await showOne(repository, withForm(command, isSummary ? "--patch" : form));
+    const result = await showOne(repository, withForm(command, form));
     if (result.exitCode !== 0) return result;
-    const text = isSummary ? summarizePatches(result.stdout) : result.stdout;
+    const text = result.stdout;
     shown += form === "--patch" && shown !== "" && text !== "" ? `\n${text}` : text;
   }
   return fine(shown);
@@ -124,18 +100,6 @@ function formsOf(options: ReadonlyMap<string, string>): readonly string[] {
 const spreadRevision = (arg: string): readonly string[] =>
   arg.endsWith("^!") ? [arg.slice(0, -1), arg.slice(0, -2)] : [arg];
 
-/** Returns the diff of the files alone that a filter lets through; null if it lets none. */
-async function filtered(
-  repository: WorkTree,
-  command: GitCommand,
-  filter: string | undefined,
-): Promise<GitCommand | null> {
-  if (filter === undefined) return command;
-  const paths = await filterPaths(repository, command, filter);
-  const [own] = partAtEnd(command.args);
-  return paths.length === 0 ? null : { ...command, args: [...own, "--", ...paths] };
-}
-
 /** Names what is wrong with new lines; fails if anything is. */
 async function check(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
   const result = await showForms(repository, command, ["--patch"]);
@@ -143,16 +107,17 @@ async function check(repository: WorkTree, command: GitCommand): Promise<ExecRes
   return result.exitCode === 0 ? { ...result, stdout, exitCode: stdout === "" ? 0 : 2 } : result;
 }
 
-/** Shows the names alone of what a filter lets through: of a file with a conflict, the work tree shows a change as well. */
+/** Shows the names of what a filter lets through: of a file with a conflict, the work tree shows a change as well. */
 async function showNames(
   repository: WorkTree,
   command: GitCommand,
   filter: string,
   hasLetters: boolean,
 ): Promise<ExecResult> {
-  const lines = await filterNames(repository, command, filter);
+  const result = await showOne(repository, withForm(command, "--name-status"));
+  const lines = result.stdout.split("\n").filter((line) => line !== "" && passes(filter, line.charAt(0)));
   const named = hasLetters ? lines : lines.map((line) => line.split("\t").at(-1) ?? "");
-  return { stdout: named.map((line) => `${line}\n`).join(""), stderr: "", exitCode: 0 };
+  return { ...result, stdout: named.map((line) => `${line}\n`).join("") };
 }
 
 /** Shows the forms that options choose of what their filter lets through. */
@@ -163,12 +128,12 @@ async function showChosen(
 ): Promise<ExecResult> {
   const chosen = formsOf(options);
   const filter = options.get("--diff-filter");
+  if (options.has("--check")) return check(repository, command);
+  if (filter === undefined) return showForms(repository, command, chosen);
   const [form = "", ...others] = chosen;
-  if (filter !== undefined && others.length === 0 && form.startsWith("--name-"))
-    return showNames(repository, command, filter, form === "--name-status");
-  const limited = await filtered(repository, command, filter);
-  if (limited === null) return fine();
-  return options.has("--check") ? check(repository, limited) : showForms(repository, limited, chosen);
+  return others.length === 0 && form.startsWith("--name-")
+    ? showNames(repository, command, filter, form === "--name-status")
+    : refuse("git diff", "--diff-filter without --name-only or --name-status", "name the files after --");
 }
 
 /** Shows a diff. */

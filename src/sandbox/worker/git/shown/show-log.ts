@@ -1,29 +1,19 @@
-import type { ExecResult } from "#git";
-import { fine, refuse } from "../line/answers.ts";
-import { completeHistory, hasPatches } from "../history.ts";
+import type { ExecResult, ObjectStore } from "#git";
+import { encode, fail, fine, refuse } from "../line/answers.ts";
+import { completePatches } from "../diff.ts";
 import { takeOptions } from "../line/flags.ts";
-import { limitsIn } from "../line/revisions.ts";
-import { shapeMessages } from "../messages.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import type { WorkTree } from "../tracked-files.ts";
+import { formatDate } from "./commit-dates.ts";
+import type { ShownCommit } from "./commit-object.ts";
+import { readCommit } from "./commit-object.ts";
+import { isLong, writeCommit } from "./commit-text.ts";
 import { readLogCall } from "./log-call.ts";
 import type { LogCall } from "./log-call.ts";
-import { hasColumns } from "./log-fields.ts";
 import { filterNames, followFile, testsOf } from "./log-picks.ts";
 
-/** `git log` in all its forms. */
-
-/** Shows a log or commits in a form of the package, completed. */
-async function showWhole(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
-  const { args, context, asciiOnly } = command;
-  const { store, complete } = shapeMessages(repository.objectStore, args);
-  const result = await run(command, { objectStore: store });
-  const stdout = complete(result.stdout);
-  if (result.exitCode !== 0 || !hasPatches(args)) return { ...result, stdout };
-  const request = { limits: limitsIn(repository, args, context), asciiOnly };
-  return { ...result, stdout: await completeHistory(repository, stdout, request) };
-}
+/** `git log` in all its forms: the package finds the commits, and what each of them changes. */
 
 const linesOf = ({ stdout }: ExecResult): string[] => stdout.split("\n").filter((line) => line !== "");
 
@@ -31,10 +21,11 @@ const linesOf = ({ stdout }: ExecResult): string[] => stdout.split("\n").filter(
 async function listCommits(
   command: GitCommand,
   { picks, chosen, paths }: LogCall,
+  counts: readonly string[],
 ): Promise<readonly string[] | ExecResult> {
   const list = (revisions: readonly string[], limits: readonly string[]): Promise<ExecResult> => {
     const limited = limits.length === 0 ? [] : ["--", ...limits];
-    return run({ ...command, args: ["log", "--format=%H", ...revisions, ...limited] });
+    return run({ ...command, args: ["log", "--format=%H", ...counts, ...revisions, ...limited] });
   };
   const [path] = paths;
   if (!picks.has("--follow") || path === undefined) {
@@ -54,9 +45,10 @@ async function pickCommits(
   command: GitCommand,
   call: LogCall,
 ): Promise<readonly string[] | ExecResult> {
+  if (call.picks.size === 0) return listCommits(command, call, call.counts);
   const grep = takeOptions(call.chosen, ["--grep="]);
   const picks = new Map([...call.picks, ...grep.options]);
-  const hashes = await listCommits(command, { ...call, chosen: grep.args });
+  const hashes = await listCommits(command, { ...call, chosen: grep.args }, []);
   if (!("length" in hashes)) return hashes;
   const counts = takeOptions(call.counts, ["--reverse", "--skip=", "--max-count="]).options;
   const skipped = Number(counts.get("--skip") ?? 0);
@@ -73,7 +65,39 @@ async function pickCommits(
   return counts.has("--reverse") ? kept.reverse() : kept;
 }
 
-const isBelow = (arg: string): boolean => /^--(?:patch|(?:short|num)?stat|name-)/.test(arg);
+/** Returns what a commit changes, in the forms that are asked for; a merge shows nothing. */
+async function showBelow(
+  repository: WorkTree,
+  command: GitCommand,
+  call: LogCall,
+  { hash, parents }: ShownCommit,
+): Promise<string> {
+  if (call.below.length === 0 || parents.length > 1) return "";
+  const filter = call.picks.get("--diff-filter");
+  const limits = filter === undefined ? call.paths : await filterNames(command, hash, filter);
+  const limited = limits.length === 0 || call.picks.has("--follow") ? [] : ["--", ...limits];
+  const show = async (forms: readonly string[]): Promise<string> =>
+    (
+      await run({ ...command, args: ["log", "--max-count=1", "--format=", ...forms, hash, ...limited] })
+    ).stdout.replace(/^\n+/, "");
+  const counts = call.below.filter((form) => form !== "--patch");
+  const counted = counts.length === 0 ? "" : await show(counts);
+  if (counts.length === call.below.length) return counted;
+  const request = {
+    isStaged: false,
+    commits: [parents[0] ?? null, hash],
+    limits: limited.slice(1),
+  };
+  const patch = await completePatches(repository, (await show(["--patch"])).replace(/\n+$/, "\n"), request);
+  return counted === "" || patch === "" ? counted + patch : `${counted}\n${patch}`;
+}
+
+/** Puts what a commit changes below its text, as its format does. */
+function joinBelow({ style: { format }, isSeparated }: LogCall, text: string, below: string): string {
+  if (format === "") return below;
+  const head = isSeparated || isLong(format) ? text : `${text}\n`;
+  return head + (below === "" || format === "oneline" ? "" : "\n") + below;
+}
 
 /** Shows commits one by one, and joins them as a log does. */
 export async function showEach(
@@ -81,51 +105,48 @@ export async function showEach(
   command: GitCommand,
   call: LogCall,
   hashes: readonly string[],
-): Promise<ExecResult> {
-  const { form, shown, picks, paths } = call;
-  const filter = picks.get("--diff-filter");
-  const isBare = /^--format=(?:format:)?$/.test(form.format);
+): Promise<string> {
+  const { style, isSeparated } = call;
   const texts: string[] = [];
   for (const hash of hashes) {
-    const limits = filter === undefined ? paths : await filterNames(command, hash, filter);
-    const limited = limits.length === 0 || picks.has("--follow") ? [] : ["--", ...limits];
-    const options = [form.format, ...shown].filter((arg) => arg !== "" && arg !== "--graph");
-    const args = ["log", "--max-count=1", ...options, hash, ...limited];
-    const { stdout } = await showWhole(repository, { ...command, args });
-    texts.push(isBare ? stdout.replace(/^\n+/, "") : stdout);
+    const commit = await readCommit(repository, hash);
+    texts.push(
+      joinBelow(call, writeCommit(commit, style), await showBelow(repository, command, call, commit)),
+    );
   }
-  const hasLines = form.isSeparated && shown.some(isBelow);
-  const text = texts.join(form.isSpaced || hasLines ? "\n" : "");
-  return fine(form.complete(text));
+  return texts.join(isLong(style.format) || (isSeparated && style.format !== "") ? "\n" : "");
 }
 
-const shorten = (output: string): string => output.replace(/^(commit [0-9a-f]{7})[0-9a-f]{33}/gm, "$1");
-
-/** Shows the commits of a log. */
-async function showChosen(repository: WorkTree, command: GitCommand, call: LogCall): Promise<ExecResult> {
-  const { form, shown, picks, counts, chosen, paths } = call;
-  const isBare = /^--format=(?:format:)?$/.test(form.format) && shown.some(isBelow);
-  if (picks.size > 0 || isBare) {
-    const picked = await pickCommits(repository, command, call);
-    return "length" in picked ? showEach(repository, command, call, picked) : picked;
-  }
-  const limited = paths.length === 0 ? [] : ["--", ...paths];
-  const options = [form.format, ...shown, ...counts].filter((arg) => arg !== "");
-  const result = await showWhole(repository, {
-    ...command,
-    args: ["log", ...options, ...chosen, ...limited],
+/** Shows a graph, which the package draws beside the message of each commit: what is to be shown takes its place. */
+async function showGraph(repository: WorkTree, command: GitCommand, call: LogCall): Promise<ExecResult> {
+  const { style, below, counts, chosen, paths } = call;
+  const { objectStore } = repository;
+  const read: ObjectStore["read"] = async (hash) => {
+    const object = await objectStore.read(hash);
+    if (object.type !== "commit") return object;
+    const commit = await readCommit(repository, hash);
+    return { ...object, content: encode(`${commit.header}\n\n${writeCommit(commit, style)}\n`) };
+  };
+  const store = new Proxy(objectStore, {
+    get: (target, key) => (key === "read" ? read : Reflect.get(target, key)),
   });
-  return { ...result, stdout: form.complete(result.stdout) };
+  const limited = paths.length === 0 ? [] : ["--", ...paths];
+  const args = ["log", "--graph", "--format=%B", ...below, ...counts, ...chosen, ...limited];
+  const result = await run({ ...command, args }, { objectStore: store });
+  return { ...result, stdout: result.stdout.replace(/\n[ ]*\n$/, "\n") };
 }
 
 /** Shows a log. */
 export async function showLog(repository: WorkTree, given: GitCommand): Promise<ExecResult> {
   const call = await readLogCall(repository, given);
-  if (hasColumns(call.form.format))
+  const { format, date } = call.style;
+  const excluded = call.chosen.find((arg) => arg.startsWith("^") || arg === "--not");
+  if (excluded !== undefined) return refuse("git log", excluded, "use <without>..<with>");
+  if (/%(?:[<>f])/.test(format.replaceAll("%%", "")))
     return refuse("git log --format", "%<(n), %>(n) and %f", "use %x09 and column -t");
-  const context = { ...given.context, cwd: repository.workTree };
-  const { stdout, ...result } = await showChosen(repository, { ...given, context }, call);
-  const isOpen = call.form.isSeparated && !call.shown.some(isBelow);
-  const ended = isOpen ? stdout.replace(/\n$/, "") : stdout;
-  return { ...result, stdout: call.isShort ? shorten(ended) : ended };
+  if (formatDate("0 +0000", date) === undefined) return fail(`fatal: unknown date format ${date}\n`);
+  const command = { ...given, context: { ...given.context, cwd: repository.workTree } };
+  if (call.hasGraph && call.picks.size === 0) return showGraph(repository, command, call);
+  const hashes = await pickCommits(repository, command, call);
+  return "length" in hashes ? fine(await showEach(repository, command, call, hashes)) : hashes;
 }

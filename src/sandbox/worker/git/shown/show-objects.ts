@@ -1,13 +1,13 @@
 import type { ExecResult } from "#git";
-import { fine } from "../line/answers.ts";
-import { completeHistory } from "../history.ts";
+import { decode, fine } from "../line/answers.ts";
 import { folderIn, resolveObject } from "../line/revisions.ts";
-import { readParents } from "../merge-base.ts";
-import { shapeMessages } from "../messages.ts";
 import type { GitCommand } from "../run-package.ts";
 import { run } from "../run-package.ts";
 import { listTree } from "../tracked-files.ts";
 import type { WorkTree } from "../tracked-files.ts";
+import { formatDate } from "./commit-dates.ts";
+import { personIn, readCommit } from "./commit-object.ts";
+import { isLong } from "./commit-text.ts";
 import { readLogCall } from "./log-call.ts";
 import type { LogCall } from "./log-call.ts";
 import { showDiff } from "./show-diff.ts";
@@ -15,61 +15,34 @@ import { showEach } from "./show-log.ts";
 
 /** `git show`: commits, tags, folders and files. */
 
-/** Shows a commit or tag as the package does, completed. */
-async function showPlain(
+/** Returns what a merge changes: as a patch what neither side has, else what it brings to the first. */
+async function showMerge(
   repository: WorkTree,
   command: GitCommand,
-  args: readonly string[],
-): Promise<ExecResult> {
-  const { store, complete } = shapeMessages(repository.objectStore, args);
-  const result = await run({ ...command, args }, { objectStore: store });
-  if (result.exitCode !== 0) return result;
-  const request = { limits: [], asciiOnly: command.asciiOnly };
-  const hasPatch = !args.some((arg) => arg.startsWith("--no-patch"));
-  const stdout = complete(result.stdout);
-  return { ...result, stdout: hasPatch ? await completeHistory(repository, stdout, request) : stdout };
-}
-
-/** Returns the text of a tag above its commit, which the package indents. */
-async function showTag(
-  repository: WorkTree,
-  command: GitCommand,
-  call: LogCall,
-  name: string,
-): Promise<ExecResult> {
-  const shown = await showPlain(repository, command, ["show", "--no-patch", name]);
-  const at = shown.stdout.search(/^commit [0-9a-f]{40}/m);
-  const head = (at < 0 ? shown.stdout : shown.stdout.slice(0, at)).replace(/^ {4}/gm, "");
-  const commit = await showCommit(repository, command, call, `${name}^{commit}`);
-  return { ...commit, stdout: head + commit.stdout };
+  { below }: LogCall,
+  [first, hash]: readonly [string, string],
+): Promise<string> {
+  const isPatch = below.length === 0 || below.includes("--patch");
+  const { stdout } = isPatch
+    ? await run({ ...command, args: ["show", "--format=", hash] })
+    : await showDiff(repository, { ...command, args: ["diff", ...below, first, hash] });
+  return stdout.trim() === "" ? "" : stdout.replace(/^\n+/, "");
 }
 
 async function showCommit(
   repository: WorkTree,
   command: GitCommand,
   call: LogCall,
-  name: string,
-): Promise<ExecResult> {
-  const { stdout, exitCode, stderr } = await run({ ...command, args: ["rev-parse", name] });
-  if (exitCode !== 0) return { stdout: "", stderr, exitCode };
-  const hash = stdout.trim();
-  const below = call.shown.filter((arg) => !/^--(?:decorate|date)/.test(arg));
-  const [first, ...others] = await readParents(repository, hash);
-  const isMerge = others.length > 0;
-  if (isMerge && !call.hasNoPatch && first !== undefined) {
-    const isPatch = below.length === 0 || below.includes("--patch");
-    if (isPatch) return showPlain(repository, command, ["show", ...[call.form.format].filter(Boolean), hash]);
-    const head = await showEach(repository, command, { ...call, shown: [] }, [hash]);
-    const { stdout: counts } = await showDiff(repository, {
-      ...command,
-      args: ["diff", ...below, first, hash],
-    });
-    return fine(head.stdout + (call.form.format === "--oneline" || counts === "" ? "" : "\n") + counts);
-  }
-  const shown = call.hasNoPatch
-    ? call.shown.filter((arg) => !below.includes(arg))
-    : [...call.shown, ...(below.length === 0 ? ["--patch"] : [])];
-  return showEach(repository, command, { ...call, shown }, [hash]);
+  hash: string,
+): Promise<string> {
+  const { parents } = await readCommit(repository, hash);
+  const forms = call.below.length === 0 ? ["--patch"] : call.below;
+  const below = call.hasNoPatch ? [] : forms;
+  const text = await showEach(repository, command, { ...call, below }, [hash]);
+  const [first, second] = parents;
+  if (second === undefined || first === undefined || call.hasNoPatch) return text;
+  const changes = await showMerge(repository, command, call, [first, hash]);
+  return text + (call.style.format === "oneline" ? "" : "\n") + changes;
 }
 
 /** Returns a name like `HEAD:./x` from the folder that git runs in as one from the top. */
@@ -93,9 +66,16 @@ async function showObject(
     const names = listTree(object.content).map((entry) => `${entry.name}${entry.isFolder ? "/" : ""}\n`);
     return fine(`tree ${given}\n\n${names.join("")}`);
   }
-  if (object?.type === "tag") return showTag(repository, command, call, name);
-  if (object?.type === "commit") return showCommit(repository, command, call, name);
-  return run({ ...command, args: ["show", name] });
+  if (object?.type === "commit") return fine(await showCommit(repository, command, call, hash ?? ""));
+  if (object?.type !== "tag") return run({ ...command, args: ["show", name] });
+  const text = decode(object.content);
+  const { name: who, mail, time } = personIn(text, "tagger");
+  const isWhole = isLong(call.style.format);
+  const date = isWhole ? `Date:   ${formatDate(time, call.style.date)}\n` : "";
+  const commit = await showObject(repository, command, call, `${name}^{commit}`);
+  const message = text.slice(text.indexOf("\n\n") + 2).trimEnd();
+  const head = `tag ${/^tag (.*)$/m.exec(text)?.[1]}\nTagger: ${who} <${mail}>\n${date}\n${message}\n`;
+  return { ...commit, stdout: head + (isWhole ? "\n" : "") + commit.stdout };
 }
 
 /** Shows objects, one after the other. */
@@ -108,8 +88,8 @@ export async function showObjects(repository: WorkTree, command: GitCommand): Pr
   for (const name of names) {
     const result = await showObject(repository, command, call, name);
     if (result.exitCode !== 0) return { ...result, stdout: shown };
-    shown += (shown !== "" && call.form.isSpaced ? "\n" : "") + result.stdout;
+    const isSpaced = isLong(call.style.format) || (call.isSeparated && shown !== "");
+    shown += (shown !== "" && isSpaced ? "\n" : "") + result.stdout;
   }
-  const isOpen = call.form.isSeparated && (call.hasNoPatch || call.shown.length === 0);
-  return fine(isOpen && call.hasNoPatch ? shown.replace(/\n$/, "") : shown);
+  return fine(shown);
 }

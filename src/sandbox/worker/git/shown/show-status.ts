@@ -1,5 +1,6 @@
 import type { ExecResult } from "#git";
 import { limitedTo } from "../diff.ts";
+import { refuse } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { folderIn, limitOf } from "../line/revisions.ts";
 import type { GitCommand } from "../run-package.ts";
@@ -17,17 +18,15 @@ const ownOptions = [
   "--porcelain=",
   "--form=",
   "--branch",
-  "-z",
   "-u*",
   "--untracked-files",
   "--untracked-files=",
   "--ignored",
   "--ignored=",
-  "--no-renames",
 ];
 
 /** Lists the files of the work tree that are not tracked, from the top of the repository. */
-export async function listOthers(
+async function listOthers(
   repository: WorkTree,
   { context }: GitCommand,
   isStandard: boolean,
@@ -38,7 +37,7 @@ export async function listOthers(
 }
 
 /** Joins files into the largest folders that hold nothing else. */
-export function joinFolders(files: readonly string[], others: Iterable<string>): readonly string[] {
+function joinFolders(files: readonly string[], others: Iterable<string>): readonly string[] {
   const open = new Set([""]);
   for (const path of others) for (const { index } of path.matchAll(/\//g)) open.add(path.slice(0, index + 1));
   const joined = files.map((path) => {
@@ -88,30 +87,19 @@ async function readOptions(
   options: ReadonlyMap<string, string>,
   paths: readonly string[],
 ): Promise<StatusOptions> {
-  const { context, asciiOnly } = command;
+  const { context } = command;
   const limits = paths.map((path) => limitOf(repository, context, path));
-  const isShort = options.has("--short");
-  const isMachine = options.has("--porcelain") || (options.has("-z") && !isShort);
   const mode = options.get("--untracked-files") ?? options.get("-u");
   const { files } = await readIndex(repository);
   return {
-    form: isMachine ? "porcelain" : isShort ? "short" : "long",
+    form: options.has("--porcelain") ? "porcelain" : options.has("--short") ? "short" : "long",
     hasBranch: options.has("--branch"),
-    asciiOnly,
     folder: folderIn(repository, context),
     isIn: limitedTo(limits),
     untracked: await listUntracked(repository, command, mode === "" ? "all" : (mode ?? "normal"), limits),
     ignored: options.has("--ignored") ? await listIgnored(repository, command, files) : [],
-    isSplit: options.has("--no-renames"),
-    hasNul: options.has("-z"),
   };
 }
-
-const noSecondVersion = {
-  stdout: "",
-  stderr: "error: git status has no porcelain v2 here; use --porcelain\n",
-  exitCode: 129,
-};
 
 /** Shows a status. */
 export async function showStatus(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
@@ -119,7 +107,8 @@ export async function showStatus(repository: WorkTree, command: GitCommand): Pro
   const { options, args } = takeOptions(command.args, ownOptions);
   const paths = args.slice(1).filter((arg) => arg !== "--");
   if (!args.includes("--") && paths.some((path) => path.startsWith("-"))) return run({ ...command, args });
-  if (options.get("--porcelain")?.endsWith("2") === true) return noSecondVersion;
+  if (options.get("--porcelain")?.endsWith("2") === true)
+    return refuse("git status", "porcelain v2", "use --porcelain");
   const chosen = await readOptions(repository, command, options, paths);
   const isLong = chosen.form === "long";
   const branch = chosen.hasBranch && !isLong ? ["--branch"] : [];

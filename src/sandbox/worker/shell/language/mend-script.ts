@@ -1,6 +1,7 @@
 import { atExit, setsExitHandler, setTrap } from "./exit-handler.ts";
+import { endLoops } from "./endless-loops.ts";
 import { jobCommands, lastJob, startJob } from "./job-statements.ts";
-import type { ShellScript, SimpleCommand, Statement, Word, WordPart } from "./script-syntax.ts";
+import type { Pipeline, ShellScript, SimpleCommand, Statement, Word, WordPart } from "./script-syntax.ts";
 import { call, literal, statement, textOf } from "./script-syntax.ts";
 
 /**
@@ -104,6 +105,8 @@ const mendNode = (node: Node): void => {
   switch (node.type) {
     case "SimpleCommand":
       return mendCommand(node as SimpleCommand);
+    case "Pipeline":
+      return endLoops(node as Pipeline);
     case "CommandSubstitution":
       return endErrexit((node as Extract<WordPart, { type: "CommandSubstitution" }>).body);
     case "ParameterExpansion": {

@@ -4,9 +4,9 @@ import { nameOf, targetOf } from "./links.ts";
 import { Failure, failWith, forEach, type Options, program, readOptions } from "./program.ts";
 
 const names = {
-  flags: "arRpPdLHfivnuTx",
+  flags: "arRpPdLHfivnuT",
   valued: "t",
-  long: "archive:a recursive:r force:f interactive:i verbose:v no-clobber:n update:u no-target-directory:T target-directory:t no-dereference:P dereference:L parents:x preserve:p",
+  long: "archive:a recursive:r force:f interactive:i verbose:v no-clobber:n update:u no-target-directory:T target-directory:t no-dereference:P dereference:L preserve:p",
 };
 
 const isDeep = ({ has }: Options): boolean => has("r") || has("R") || has("a");
@@ -89,8 +89,7 @@ export const cp: CustomCommand = program("cp", async (args, context) => {
   const { sources, target, isInto } = await targetOf(options, context);
   const place = fs.resolvePath(cwd, target);
   return forEach("cp", sources, async (path) => {
-    const inside = has("x") ? path : nameOf(path);
-    if (has("x")) await fs.mkdir(fs.resolvePath(place, `${inside}/..`), { recursive: true });
+    const inside = nameOf(path);
     const shown = isInto ? `${target.replace(/\/$/, "")}/${inside}` : target;
     const to = isInto ? fs.resolvePath(place, inside === ".." ? "." : inside) : place;
     const one = { path, from: fs.resolvePath(cwd, path), to, shown, around: [] };

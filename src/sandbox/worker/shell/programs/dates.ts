@@ -2,7 +2,7 @@ import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import { statOf } from "./file-facts.ts";
 import { Failure, original, program, readOptions } from "./program.ts";
 
-/** `date -d` and `touch -d` with relative dates: `2024-01-31 +1 day`, `3 days ago`, `next monday`. */
+/** `date -d` and `touch -d` with relative dates: `2024-01-31 +1 day`, `3 days ago`. */
 
 const seconds: Readonly<Record<string, number>> = {
   sec: 1,
@@ -16,8 +16,6 @@ const seconds: Readonly<Record<string, number>> = {
 };
 
 const monthsIn: Readonly<Record<string, number>> = { month: 1, year: 12 };
-
-const weekdays = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
 interface Shift {
   readonly count: number;
@@ -49,33 +47,14 @@ function shifted(time: number, { count, unit }: Shift): number {
   return date.getTime();
 }
 
-const midnight = (time: number): number => Math.floor(time / 86_400_000) * 86_400_000;
-
-/** Returns the time of a day by its name, alone or after `next` or `last`; null if the text is no such name. */
-function dayByName(text: string, now: number): number | null {
-  const away = { today: 0, now: 0, "": 0, yesterday: -1, tomorrow: 1 }[text];
-  if (away !== undefined) return now + away * 86_400_000;
-  const [, which = "", name = ""] = /^(next|last|this)?\s*([a-z]{3})[a-z]*$/.exec(text) ?? [];
-  const day = weekdays.indexOf(name);
-  if (day < 0) return null;
-  const ahead = (day - new Date(now).getUTCDay() + 7) % 7;
-  const days = which === "last" ? ahead - 7 : which === "next" && ahead === 0 ? 7 : ahead;
-  return midnight(now) + days * 86_400_000;
-}
-
 /** Returns the time that a text without shifts means; NaN if it means no time. */
 function timeOf(text: string, now: number): number {
   const unix = /^@(-?\d+(?:\.\d+)?)$/.exec(text)?.[1];
   if (unix !== undefined) return Number(unix) * 1000;
-  const day = dayByName(text.toLowerCase(), now);
-  if (day !== null) return day;
-  const [, name = "", clock] = /^(.*?)\s*\b(\d{1,2}:\d{2}(?::\d{2})?)$/.exec(text) ?? [];
-  const base = clock === undefined ? null : dayByName(name.toLowerCase(), now);
-  if (base !== null)
-    return Date.parse(`${new Date(base).toISOString().slice(0, 10)}T${clock?.padStart(5, "0")}Z`);
-  const compact = text.replace(/^(\d{4})(\d{2})(\d{2})\b/, "$1-$2-$3");
-  const hasZone = /(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})$/.test(compact) && /:/.test(compact);
-  return Date.parse(hasZone ? compact : `${compact} UTC`) || Date.parse(compact);
+  const days = { today: 0, now: 0, "": 0, yesterday: -1, tomorrow: 1 }[text.toLowerCase()];
+  if (days !== undefined) return now + days * 86_400_000;
+  const hasZone = /(?:Z|UTC|GMT|[+-]\d{2}:?\d{2})$/.test(text) && /:/.test(text);
+  return Date.parse(hasZone ? text : `${text} UTC`) || Date.parse(text);
 }
 
 /** Returns the milliseconds that a date means. */
@@ -103,7 +82,8 @@ async function givenTime(
     return (await statOf(context, path, "failed to get attributes of", true)).mtime.getTime();
   if (text === undefined) return null;
   const time = text.length > 200 ? NaN : readDate(text, Date.now());
-  if (Number.isNaN(time)) throw new Failure(`invalid date '${text}'`);
+  if (Number.isNaN(time))
+    throw new Failure(`invalid date '${text}'; write it as 2026-01-31 10:00:00 or 3 days ago`);
   return time;
 }
 

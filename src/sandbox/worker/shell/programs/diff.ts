@@ -1,4 +1,4 @@
-import { compareLines, type Edit, unifiedDiff } from "../../files/unified-diff.ts";
+import { compareLines, type Edit, writeUnified } from "../../files/unified-diff.ts";
 import type { CommandContext, CustomCommand } from "../custom-command.ts";
 import { isFolder, statOf } from "./file-facts.ts";
 import { nameOf } from "./links.ts";
@@ -7,7 +7,7 @@ import { bytes, Failure, linesOf, type Options, program, readInput, readOptions 
 const names = {
   flags: "urqNwbiasEt",
   valued: "UxL",
-  long: "unified:u recursive:r brief:q new-file:N ignore-all-space:w ignore-space-change:b ignore-case:i report-identical-files:s label:L exclude:x color: text: normal: strip-trailing-cr:E",
+  long: "unified:U recursive:r brief:q new-file:N ignore-all-space:w ignore-space-change:b ignore-case:i report-identical-files:s label:L exclude:x color: text: normal: strip-trailing-cr:E",
 };
 
 const range = (start: number, count: number): string =>
@@ -55,6 +55,27 @@ const stamp = async (context: CommandContext, path: string): Promise<string> => 
   return `${path}\t${time.toISOString().replace("T", " ").replace("Z", "")}000000 +0000`;
 };
 
+/** Returns the edits between two texts, whose lines are compared without the parts that do not count. */
+function compareTexts(before: string, after: string, options: Options): readonly Edit[] {
+  const [old, now] = [linesOf(before), linesOf(after)];
+  let [left, right] = [0, 0];
+  return compareLines(linesOf(compared(before, options)), linesOf(compared(after, options))).map(
+    ({ kind }) => {
+      const line = (kind === "added" ? now[right] : old[left]) ?? "";
+      if (kind !== "added") left += 1;
+      if (kind !== "removed") right += 1;
+      return { kind, line };
+    },
+  );
+}
+
+/** Returns how many lines of a unified diff stand around each change. */
+function linesAround({ value }: Options): number {
+  const lines = Number(value("U") ?? 3);
+  if (Number.isInteger(lines) && lines >= 0) return lines;
+  throw new Failure(`invalid context length '${value("U")}'`, 2);
+}
+
 /** Returns the differences of two files as they are printed; empty if there are none. */
 async function compareFiles(
   context: CommandContext,
@@ -68,14 +89,10 @@ async function compareFiles(
   if (isSame) return has("s") ? `Files ${a} and ${b} are identical\n` : "";
   if (has("q")) return `Files ${a} and ${b} differ\n`;
   if (before.includes("\0") || after.includes("\0")) return `Binary files ${a} and ${b} differ\n`;
-  if (has("u") || has("U")) {
-    const [left = await stamp(context, a), right = await stamp(context, b)] = values("L");
-    return unifiedDiff(left, right, before, after);
-  }
-  const [old, now] = [before, after].map((text) =>
-    linesOf(has("w") || has("b") || has("i") ? compared(text, options) : text),
-  );
-  return normalDiff(compareLines(old ?? [], now ?? []));
+  const edits = compareTexts(before, after, options);
+  if (!has("u") && !has("U")) return normalDiff(edits);
+  const [left = await stamp(context, a), right = await stamp(context, b)] = values("L");
+  return writeUnified(left, right, edits, linesAround(options));
 }
 
 const readIfAny = (context: CommandContext, path: string, { has }: Options): Promise<string> =>
@@ -117,7 +134,10 @@ async function compareFolders(
 
 /** Compares two files or folders. */
 export const diff: CustomCommand = program("diff", async (args, context) => {
-  const options = readOptions(args, names);
+  const options = readOptions(
+    args.map((arg) => (arg === "--unified" ? "-u" : arg)),
+    names,
+  );
   if (options.values("x").some((name) => /[*?[]/.test(name)))
     throw new Failure("-x takes names here, not patterns", 2);
   const [a, b] = options.operands;

@@ -4,9 +4,9 @@ import { humanSize, modeText, months, owner, statOf, two } from "./file-facts.ts
 import { Failure, forEach, type Options, program, readOptions, succeed } from "./program.ts";
 
 const names = {
-  flags: "aAlhdRrtSUX1FpingogGvCmxsLHkNqQBc",
+  flags: "aAlhdRrtSU1FpnvCxLHkNqQBc",
   valued: "w",
-  long: "all:a almost-all:A human-readable:h directory:d recursive:R reverse:r inode:i group-directories-first:x color: classify:F full-time:l time-style: width:w size:s",
+  long: "all:a almost-all:A human-readable:h directory:d recursive:R reverse:r group-directories-first:x color: classify:F full-time:l time-style: width:w",
 };
 
 interface Item {
@@ -19,14 +19,11 @@ type Order = (a: Item, b: Item) => number;
 
 const byName: Order = (a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
 
-const extensionOf = (name: string): string => /\.[^.]*$/.exec(name)?.[0] ?? "";
-
 function sorted(items: Item[], { has }: Options): Item[] {
   if (has("U")) return items;
   const time: Order = (a, b) => b.found.mtime.getTime() - a.found.mtime.getTime();
   const size: Order = (a, b) => b.found.size - a.found.size;
-  const extension: Order = (a, b) => (extensionOf(a.name) < extensionOf(b.name) ? -1 : 1);
-  const first: Order | null = has("t") ? time : has("S") ? size : has("X") ? extension : null;
+  const first: Order | null = has("t") ? time : has("S") ? size : null;
   items.sort((a, b) => first?.(a, b) || byName(a, b));
   if (has("r")) items.reverse();
   if (has("x")) items.sort((a, b) => Number(b.found.isDirectory) - Number(a.found.isDirectory));
@@ -54,17 +51,15 @@ function linesFor(items: readonly Item[], options: Options): string {
   const { has } = options;
   const sizes = items.map(({ found }) => (has("h") ? humanSize(found.size) : String(found.size)));
   const width = Math.max(0, ...sizes.map((size) => size.length));
-  const ids = items.map(({ found }) => (has("i") ? `${found.ino ?? 1} ` : ""));
-  const users = [...(has("g") ? [] : [owner]), ...(has("o") || has("G") ? [] : [owner])];
   const lines = items.map((item, at) => {
     const name = `${item.name}${markOf(item, options)}`;
-    if (!has("l")) return `${ids[at] ?? ""}${name}\n`;
+    if (!has("l")) return `${name}\n`;
     const arrow = item.target === null ? "" : ` -> ${item.target}`;
     const links = item.found.isDirectory ? 2 : 1;
-    const facts = [modeText(item.found), links, ...users, (sizes[at] ?? "").padStart(width)];
-    return `${ids[at] ?? ""}${facts.join(" ")} ${timeOf(item.found.mtime)} ${name}${arrow}\n`;
+    const facts = [modeText(item.found), links, owner, owner, (sizes[at] ?? "").padStart(width)];
+    return `${facts.join(" ")} ${timeOf(item.found.mtime)} ${name}${arrow}\n`;
   });
-  return has("m") ? `${lines.map((line) => line.trimEnd()).join(", ")}\n` : lines.join("");
+  return lines.join("");
 }
 
 async function itemAt(context: CommandContext, path: string, name: string, follow: boolean): Promise<Item> {
@@ -97,7 +92,7 @@ async function printFolders(
   const parts: string[] = [];
   for (const path of folders) {
     const items = await listFolder(context, path, options);
-    const total = options.has("l") || options.has("s") ? `total ${blocksOf(items)}\n` : "";
+    const total = options.has("l") ? `total ${blocksOf(items)}\n` : "";
     parts.push(`${isTitled ? `${path}:\n` : ""}${total}${linesFor(items, options)}`);
     if (!options.has("R")) continue;
     const inside = items.filter(({ name, found }) => found.isDirectory && !/^\.\.?$/.test(name));

@@ -11,7 +11,7 @@ import {
   textFrom,
 } from "../program.ts";
 
-/** `grep`, `sort`, `seq`, `uniq` and `paste`, which take options in more forms than the shell's own. */
+/** `grep`, `sort`, `seq` and `paste`, which take options in more forms than the shell's own. */
 
 const grepNames = {
   flags: "EFGPivwxcnlLqohHsrRaIUZ",
@@ -86,34 +86,10 @@ const sort = program("sort", (args, context: CommandContext) => {
   return original(context, [...call, ...operands]);
 });
 
-/** Writes a number in a format such as `%03g`. */
-function inFormat(number: string, width: string): string {
-  const [, flag = "", size = "", digits] = /^([-0 ]?)(\d*)(?:\.(\d+))?$/.exec(width) ?? [];
-  const text = digits === undefined ? number : Number(number).toFixed(Number(digits));
-  return flag === "-" ? text.padEnd(Number(size)) : text.padStart(Number(size), flag === "0" ? "0" : " ");
-}
-
 const seq = program("seq", async (args, context) => {
-  const at = args.findIndex((word) => /^(-f|--format)/.test(word));
-  if (at < 0) return original(context, args);
-  const [, inside] = /^(?:-f|--format=)(.+)$/.exec(args[at] ?? "") ?? [];
-  const format = inside ?? args[at + 1] ?? "%g";
-  const found = /^([^%]*)%([-0 ]?\d{0,3}(?:\.\d{1,2})?)[gf]([^%]*)$/.exec(format);
-  if (found === null) throw new Failure(`format '${format}' is not supported here`);
-  const [, before = "", width = "", after = ""] = found;
-  const rest = [...args.slice(0, at), ...args.slice(at + (inside === undefined ? 2 : 1))];
-  const { stdout, ...result } = await original(context, rest);
-  return {
-    ...result,
-    stdout: stdout.replace(/[^\n]+/g, (number) => before + inFormat(number, width) + after),
-  };
-});
-
-const uniq = program("uniq", async (args, context) => {
-  const { stdout, ...result } = await original(context, args);
-  const isCounting = args.some((word) => /^-[a-zA-Z]*c|^--count$/.test(word));
-  const counted = stdout.replace(/^ *(\d+) /gm, (_, count: string) => `${count.padStart(7)} `);
-  return { ...result, stdout: isCounting ? counted : stdout };
+  if (args.some((word) => /^(-f|--format)/.test(word)))
+    throw new Failure("-f is not supported here; use printf '%03d\\n' $(seq 9)");
+  return original(context, args);
 });
 
 const paste = program("paste", (args, context) => {
@@ -127,4 +103,4 @@ const paste = program("paste", (args, context) => {
   return original(context, [...options, ...(operands.length === 0 ? ["-"] : operands)]);
 });
 
-export const textPrograms: readonly CustomCommand[] = [grep, sort, seq, uniq, paste];
+export const textPrograms: readonly CustomCommand[] = [grep, sort, seq, paste];

@@ -1,17 +1,7 @@
 import type { CommandContext, CustomCommand, Result } from "../../custom-command.ts";
 import { admit, Failure, original, program, readInput, textFrom } from "../program.ts";
 
-/** `jq`, which joins its results with `-j`, indents by a given number, and knows more of the language. */
-
-const joined = (json: string): string =>
-  json
-    .split("\n")
-    .filter((line) => line !== "")
-    .map((line) => {
-      const value: unknown = line.startsWith('"') ? JSON.parse(line) : line;
-      return typeof value === "string" ? value : line;
-    })
-    .join("");
+/** `jq`, which indents by a given number, and knows more of the language. */
 
 const indented = ({ stdout, ...rest }: Result, width: number): Result => ({
   ...rest,
@@ -21,31 +11,10 @@ const indented = ({ stdout, ...rest }: Result, width: number): Result => ({
 /** Quotes texts as `@csv` does. */
 const csv = `(map(if type == "string" then "\\"" + gsub("\\""; "\\"\\"") + "\\"" elif . == null then "" else tostring end) | join(","))`;
 
-/** Splits the arguments of `del(.a, .b)`, which are separated outside of brackets. */
-function splitList(text: string): string[] {
-  const parts = [""];
-  let depth = 0;
-  for (const character of text) {
-    if (/[([{]/.test(character)) depth += 1;
-    if (/[)\]}]/.test(character)) depth -= 1;
-    if (character === "," && depth === 0) parts.push("");
-    else parts.push(`${parts.pop() ?? ""}${character}`);
-  }
-  return parts;
-}
-
 /** Filters that the shell's own jq gets wrong, each with an equal one. */
 const equals: Readonly<Record<string, string>> = {
   "@csv": csv,
   to_entries: '(if type == "array" then [range(length) as $i | {key: $i, value: .[$i]}] else to_entries end)',
-};
-
-const mendDel = (all: string): string => {
-  const parts = splitList(all.slice(4, -1));
-  if (parts.length < 2) return all;
-  if (parts.some((part) => part.includes("[")))
-    throw new Failure("del takes one path with an index at a time here", 3);
-  return `(${parts.map((part) => `del(${part})`).join(" | ")})`;
 };
 
 /** Texts without expressions in them, which stay as they are, and the expressions that are mended. */
@@ -57,7 +26,8 @@ const mendFilter = (filter: string): string =>
   admit(filter).replace(mended, (found) => {
     if (found === "walk(")
       throw new Failure("walk is not supported here; name the paths, as in: (.. | numbers) |= . + 1", 3);
-    if (found.startsWith("del(")) return mendDel(found);
+    if (found.startsWith("del(") && found.includes(","))
+      throw new Failure("del takes one path at a time here, as in: del(.a) | del(.b)", 3);
     return equals[found] ?? found;
   });
 
@@ -74,7 +44,6 @@ const valued: Readonly<Record<string, number>> = {
 
 interface Call {
   readonly words: readonly string[];
-  readonly joins: boolean;
   readonly indent: number | null;
 }
 
@@ -82,18 +51,16 @@ interface Call {
 async function readCall(given: readonly string[], context: CommandContext): Promise<Call> {
   const args = given.flatMap((word) => (/^-[a-zA-Z]+f$/.test(word) ? [word.slice(0, -1), "-f"] : [word]));
   const words: string[] = [];
-  let [joins, isFound] = [false, false];
+  let isFound = false;
   let indent: number | null = null;
   for (let at = 0; at < args.length; at += 1) {
     const word = args[at] ?? "";
     const values = args.slice(at + 1, at + 1 + (valued[word] ?? 0));
     at += values.length;
     if (word === "--indent") indent = Number(values[0]);
-    else if (word === "--join-output") joins = true;
-    else if (/^-[a-zA-Z]*j/.test(word)) {
-      joins = true;
-      if (word !== "-j") words.push(word.replaceAll("j", ""));
-    } else if (/^(-f|--from-file)$/.test(word)) {
+    else if (/^(-[a-zA-Z]*j[a-zA-Z]*|--join-output)$/.test(word))
+      throw new Failure("-j is not supported here; use jq -r and tr -d '\\n'", 2);
+    else if (/^(-f|--from-file)$/.test(word)) {
       words.push(mendFilter(textFrom(await readInput(values[0] ?? "", context))));
       isFound = true;
     } else if (word.startsWith("-")) words.push(word, ...values);
@@ -102,18 +69,12 @@ async function readCall(given: readonly string[], context: CommandContext): Prom
       isFound = true;
     }
   }
-  return { words, joins, indent };
+  return { words, indent };
 }
 
 /** Works with JSON. */
 export const jq: CustomCommand = program("jq", async (args, context) => {
-  const { words, joins, indent } = await readCall(args, context);
-  if (!joins) {
-    const result = await original(context, [...(indent === 0 ? ["-c"] : []), ...words]);
-    return indent === null || indent === 0 ? result : indented(result, indent);
-  }
-  const plain = words.map((word) => (/^-[a-zA-Z]+$/.test(word) ? word.replaceAll("r", "") : word));
-  const call = plain.filter((word) => word !== "-" && word !== "--raw-output");
-  const { stdout, ...rest } = await original(context, ["-c", ...call]);
-  return { ...rest, stdout: joined(stdout) };
+  const { words, indent } = await readCall(args, context);
+  const result = await original(context, [...(indent === 0 ? ["-c"] : []), ...words]);
+  return indent === null || indent === 0 ? result : indented(result, indent);
 });
