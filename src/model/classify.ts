@@ -16,6 +16,8 @@ export interface ErrorAnswer {
 }
 
 interface ErrorDetails {
+  /** HTTP status in the body, as Google and OpenRouter send it in a stream. */
+  readonly status: number | undefined;
   /** Error types and codes of the vendors, in lower case. */
   readonly types: ReadonlySet<string>;
   /** Vendor's sentence and other details of the body as text, used for recognition only and never shown. */
@@ -34,8 +36,11 @@ const readErrorDetails = (body: Json): ErrorDetails => {
   const inner = fieldsOf(Array.isArray(errors) ? errors[0] : error);
   const named = [outer, inner].flatMap(({ type, code, status }) => [type, code, status]);
   const types = named.filter((name) => typeof name === "string").map((name) => name.toLowerCase());
+  const isStatus = (code: Json | undefined) => typeof code === "number" && code >= 400 && code < 600;
+  const status = [inner["code"], outer["code"]].find(isStatus);
   const sentences = [inner["message"], outer["message"], error, parsed];
   return {
+    status: typeof status === "number" ? status : undefined,
     types: new Set(types),
     message: sentences.find((sentence) => typeof sentence === "string") ?? "",
     details: JSON.stringify(inner["details"] ?? outer["details"] ?? null),
@@ -195,8 +200,8 @@ const waitOf = (headers: HeaderSource, { details }: ErrorDetails, now: number): 
  */
 export const classify = (answer: ErrorAnswer, origin: AttemptOrigin, now: number): ModelFailure => {
   const { headers } = answer;
-  const status = (answer.status ?? 0) < 300 ? undefined : answer.status;
   const details = readErrorDetails(answer.body);
+  const status = (answer.status ?? 0) < 300 ? details.status : answer.status;
   const code = codeOf(details, status);
   const wait = waitOf(headers, details, now);
   const held = readHoldUntil(headers, now);

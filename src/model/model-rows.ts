@@ -85,6 +85,15 @@ const recentGpt = {
 } as const;
 const alwaysReasoningGpt = { ...recentGpt, capabilities: alwaysEffort } as const;
 
+/** Models that are served over the Responses API alone. */
+const gptOverResponses = {
+  window: 400_000,
+  max_output: 128_000,
+  capabilities: alwaysEffort,
+  protocol: "openai-responses",
+  efforts: upToHigh,
+} as const;
+
 const openai = modelRowsOf("openai", {
   "gpt-6.1-sol": alwaysReasoningGpt,
   "gpt-6.1-terra": recentGpt,
@@ -93,7 +102,13 @@ const openai = modelRowsOf("openai", {
   "gpt-5.6": recentGpt,
   "gpt-5.5": recentGpt,
   "gpt-5.4": recentGpt,
+  "gpt-5.3-codex": { ...gptOverResponses, capabilities: effort },
+  "gpt-5.2-codex": { ...gptOverResponses, capabilities: effort },
+  "gpt-5.2-pro": gptOverResponses,
+  "gpt-5.1-codex": { ...gptOverResponses, capabilities: effort },
   "gpt-5.": { window: 400_000, max_output: 128_000, capabilities: effort, efforts: upToHigh },
+  "gpt-5-codex": gptOverResponses,
+  "gpt-5-pro": gptOverResponses,
   "gpt-5": {
     window: 400_000,
     max_output: 128_000,
@@ -102,6 +117,7 @@ const openai = modelRowsOf("openai", {
   },
   "gpt-4.1": { window: 1_047_576, max_output: 32_768, capabilities: able },
   "gpt-4o": { window: 128_000, max_output: 16_384, capabilities: able },
+  "o3-pro": { ...gptOverResponses, window: 200_000, max_output: 100_000 },
   o3: { window: 200_000, max_output: 100_000, capabilities: alwaysEffort, efforts: upToHigh },
   "o4-mini": { window: 200_000, max_output: 100_000, capabilities: alwaysEffort, efforts: upToHigh },
 });

@@ -19,7 +19,7 @@ const usualWait = 5_000;
 
 /** Creates the errors of one attempt's stream. */
 export const createFaults = (origin: AttemptOrigin, headers: Headers, now: () => number): Faults => ({
-  inBand: (body, status) => new ModelError(classify({ status, headers, body }, origin, now())),
+  inBand: (body) => new ModelError(classify({ headers, body }, origin, now())),
   broken: (sentence) => modelError("protocol_error", origin, `The provider's stream is broken: ${sentence}.`),
 });
 

@@ -64,8 +64,8 @@ export interface Decoder {
 
 /** Errors that a decoder may find; both end the attempt. */
 export interface Faults {
-  /** Creates the error of an error inside the stream, from the frame's data and its HTTP status. */
-  readonly inBand: (body: Json, status?: number) => Error;
+  /** Creates the error of an error inside the stream, from the frame's data. */
+  readonly inBand: (body: Json) => Error;
   /** Creates the error of an invalid frame; the sentence quotes nothing of it. */
   readonly broken: (sentence: string) => Error;
 }

@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { createEngine } from "../../src/engine/create.ts";
+import type { Engine } from "../../src/engine/engine.ts";
+import { openBench } from "../support/bench.ts";
 import type { Bench } from "../support/bench.ts";
 import { createProbe } from "../support/probe.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider, FakeReply } from "../support/fake-provider.ts";
 import type { Kind } from "../support/fake-provider-fields.ts";
 import { models } from "../support/fake-provider-client.ts";
-import { benchOf, eventsOf, lastText, say, wireEnv } from "./harness.ts";
+import { engineOptions, teamOf } from "../support/teams.ts";
+import { eventsOf, lastText, say, wireEnv } from "./harness.ts";
 
 /** Reasoning that a provider signed or encrypted for one account, and refuses from another. */
 
@@ -15,15 +19,24 @@ beforeAll(async () => {
 });
 afterAll(() => fake.close());
 
-const open = (kind: Kind): Promise<Bench> => {
+const engineFor = async (kind: Kind): Promise<Engine> => {
   const probe = createProbe();
   const yaml = `
 providers:
   - { name: main, kind: ${kind === "responses" ? "openai" : kind}, base_url: "${fake.url(kind)}", api_key: "\${KEY}", model: ${models[kind]} }
 agents: [{ name: helper, effects: [], toolboxes: [probe], permissions: { preset: open } }]
 `;
-  return benchOf(yaml, { env: wireEnv(fake), toolboxes: [probe.toolbox] }, {});
+  const extras = { env: wireEnv(fake), toolboxes: [probe.toolbox] };
+  return createEngine(engineOptions(await teamOf(yaml, extras), extras));
 };
+
+const openWith = (engine: Engine): Bench => {
+  const bench = openBench({ engine });
+  bench.ok("create");
+  return bench;
+};
+
+const open = async (kind: Kind): Promise<Bench> => openWith(await engineFor(kind));
 
 /** How a kind names what it signed, and refuses it. */
 const dialects: readonly (readonly [Kind, RegExp, FakeReply])[] = [
@@ -106,6 +119,21 @@ test.each(dialects)(
     expect(eventsOf(bench, "error")).toHaveLength(1);
   },
 );
+
+test("SE-45 MO-3: a fork leaves out what its source was refused", async () => {
+  const [[kind, signed, refusal] = ["responses", / /g, {}]] = dialects;
+  const engine = await engineFor(kind as Kind);
+  const source = openWith(engine);
+  const known = { count: 0 };
+  play(signed, refusal, known);
+  await say(source, "Look");
+  known.count = 0;
+  await say(source, "And now?");
+  const fork = openBench({ engine, id: "s_bbbbbbbbbbbbbbbbbbbbbbbbbb", source });
+  fork.ok("fork", { source: source.id, at: source.state().head });
+  expect(await say(fork, "And there?")).toMatchObject({ state: "completed" });
+  expect(eventsOf(fork, "error")).toEqual([]);
+});
 
 test("MO-25: a chat that holds phases but no reasoning is not asked again without them", async () => {
   const [[kind, , refusal] = ["responses", / /, {}]] = dialects;

@@ -36,6 +36,17 @@ test("MO-7: what newer models refuse is known: sampling, budgets, no reasoning, 
   expect(describeModel("grok", "grok-4").capabilities.reasoning).toBe("none");
 });
 
+test.each([
+  "gpt-5-codex",
+  "gpt-5.1-codex-max",
+  "gpt-5.3-codex",
+  "gpt-5-pro",
+  "gpt-5.2-pro",
+  "o3-pro-2025-06-10",
+])("MO-7: %s is served over the Responses API alone", (id) => {
+  expect(describeModel("openai", id).protocol).toBe("openai-responses");
+});
+
 test("MO-7: an unknown model is like the newest of its kind, with no window claimed", () => {
   const unknown = describeModel("anthropic", "claude-next-9");
   expect(unknown).toEqual({ ...describeModel("anthropic", "claude-sonnet-5-5"), window: null });

@@ -233,6 +233,11 @@ test.each<[string, ModelErrorCode]>([
   expect(at(200, body).status).toBeUndefined();
 });
 
+test("MO-19: an error in a stream may hold its status as a number", () => {
+  expect(at(undefined, error({ code: 400, message: "x" })).code).toBe("invalid_request");
+  expect(at(200, { type: "error", error: { code: 503, message: "x" } }).code).toBe("overloaded");
+});
+
 test.each<[string, ModelErrorCode]>([
   ["server_error", "server_error"],
   ["server_is_overloaded", "overloaded"],

@@ -27,8 +27,11 @@ const checkBaseUrl = (draft: TeamDraft, path: Path, text: string): void => {
   if (own !== undefined) draft.report("invalid_url", path, `omit ${own}: a base_url is where the API begins`);
 };
 
+/** Kinds whose API is theirs alone. */
+const ownProtocolKinds: ReadonlySet<string> = new Set(["anthropic", "gemini", "workers-ai", "scripted"]);
+
 const checkProtocol = (draft: TeamDraft, index: number, { kind, protocol }: ProviderShape): void => {
-  if (protocol === undefined || (kind !== "anthropic" && kind !== "scripted")) return;
+  if (protocol === undefined || !ownProtocolKinds.has(kind)) return;
   draft.report("exclusive_keys", ["providers", index, "protocol"], `${kind} does not speak ${protocol}`, {
     hint: "remove protocol, or set the kind of a provider that speaks it",
   });

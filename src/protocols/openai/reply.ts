@@ -158,18 +158,12 @@ const startReply = (state: OpenAiState, { model, choices }: JsonObject, events: 
   events.push({ type: "start", model: typeof model === "string" ? model : "", ...requestId });
 };
 
-/** Returns the HTTP status in an error inside a stream, as Google and OpenRouter send it. */
-const statusOf = (error: Json | undefined): number | undefined => {
-  const { code } = fieldsOf(error);
-  return typeof code === "number" && code >= 400 && code < 600 ? code : undefined;
-};
-
 /** Throws for an error frame: `{error}`, a list of it (Gemini), an event or object named error, or one in a choice. */
 const checkError = (faults: Faults, event: string, parsed: JsonObject): void => {
   const body = Array.isArray(parsed) ? (parsed[0] as JsonObject | undefined) : parsed;
   const error = body?.["error"] ?? (body?.["choices"] as readonly ChatChoice[] | undefined)?.[0]?.error;
-  if (error !== undefined && error !== null) throw faults.inBand({ error }, statusOf(error));
-  if (event === "error" || parsed["object"] === "error") throw faults.inBand(parsed, statusOf(parsed));
+  if (error !== undefined && error !== null) throw faults.inBand({ error });
+  if (event === "error" || parsed["object"] === "error") throw faults.inBand(parsed);
 };
 
 /** Takes the usage of a chunk, or of its choice, as Moonshot reports it. */

@@ -108,6 +108,7 @@ const forkSourceOf = (state: Session, archive: Archive, params: z.output<typeof 
     past,
     history: main.history,
     recordMarks: main.recordMarks,
+    refusedBefore: main.refusedBefore,
     hadWorkspace: state.sandboxed,
     blobs: readBlobs(archive, past),
   };
@@ -141,7 +142,7 @@ const workspaceNote =
 /** Fills a new session with what it takes from its source; each message that it shows has an event of its own. */
 const fillFork = (
   draft: Draft,
-  { source, session: inherited, past, history, recordMarks, hadWorkspace, blobs }: ForkSource,
+  { source, session: inherited, past, history, recordMarks, refusedBefore, hadWorkspace, blobs }: ForkSource,
   given: Pick<z.output<typeof forkSchema>, "title">,
 ): void => {
   const { state } = draft;
@@ -152,6 +153,7 @@ const fillFork = (
     ...newThread("main", session.agent),
     ...fieldsAt(past, chat, history),
     recordMarks,
+    refusedBefore: Math.min(refusedBefore, past.pos + 1),
     nextPos: past.pos + 1,
     run: null,
   };
@@ -214,6 +216,7 @@ export interface ForkSource {
   readonly past: PastView;
   readonly history: Thread["history"];
   readonly recordMarks: Thread["recordMarks"];
+  readonly refusedBefore: Thread["refusedBefore"];
   /** Whether the source has used a workspace, whose files a fork does not get. */
   readonly hadWorkspace: boolean;
   /** Stored texts and bytes to which the messages refer. */

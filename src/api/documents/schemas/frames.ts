@@ -123,7 +123,7 @@ const frames = {
     }),
   },
   llm_provider_raw: {
-    says: "A frame of the provider's own stream, for keys with `debug:read` where the team sets `debug.raw: events`.",
+    says: "A frame of the provider's own stream, or its refusal, for keys with `debug:read` where the team sets `debug.raw: events`.",
     schema: rawSchema,
   },
 } as const satisfies Readonly<Record<string, FrameEntry>>;
