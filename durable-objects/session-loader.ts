@@ -25,7 +25,7 @@ import type { IndexReport } from "./rows/index-report.ts";
 import { loadSession } from "./rows/load.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
 import { createTables, hasTables, migrate } from "./rows/tables.ts";
-import { shareInFlight } from "./waits.ts";
+import { requireReply, shareInFlight } from "./waits.ts";
 import { snapshotItems } from "./sockets/frames.ts";
 import { createGrants } from "./grants.ts";
 import type { Grants } from "./grants.ts";
@@ -35,6 +35,11 @@ import { createTeamServices, engineOf, ensureDefinition, keepDefinition } from "
 
 const createInitialSession = ({ rules }: Engine, { session, principal }: SessionCall): Session =>
   emptySession(session, principal, rules, Date.now());
+
+const refuseUnreadableSource = (): never =>
+  refuse("overloaded", "the session to fork cannot be read right now; send it again", {
+    retryAfterMs: 2_000,
+  });
 
 export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | "clock" | "items" | "gates"> {
   readonly storage: DurableObjectStorage;
@@ -192,7 +197,8 @@ export class SessionLoader {
   /** Fetches what a fork begins with, and keeps the definition that it will pin. */
   async #fetchForkSource({ principal, params }: SessionCall): Promise<ForkSource> {
     const { source } = parseParams(forkOperation.params, params);
-    const reply = await this.#parts.session(principal, source).forkSource({ principal, params });
+    const asked = this.#parts.session(principal, source).forkSource({ principal, params });
+    const reply = await requireReply(asked).catch(refuseUnreadableSource);
     if (!reply.ok) throw new ProblemError(reply.problem);
     const forkSource = JSON.parse(reply.json) as ForkSource;
     await keepDefinition(this.#parts, principal, forkSource.session.revision);

@@ -194,6 +194,10 @@ const waitOf = (headers: HeaderSource, { details }: ErrorDetails, now: number): 
   return readRetryAfter(headers, now) ?? inBody;
 };
 
+/** Returns whether a request exceeds by itself what a provider allows in a minute: it would be refused at any time. */
+const isBeyondLimit = (code: ModelErrorCode, { message }: ErrorDetails): boolean =>
+  code === "rate_limited" && /^request too large\b/i.test(message);
+
 /**
  * Classifies an error answer: by type, by phrase for quota and context overflow, else by status. The message
  * contains only known error types of the body. `now` is in milliseconds since the epoch.
@@ -205,7 +209,8 @@ export const classify = (answer: ErrorAnswer, origin: AttemptOrigin, now: number
   const code = codeOf(details, status);
   const wait = waitOf(headers, details, now);
   const held = readHoldUntil(headers, now);
-  const override = code === "context_overflow" ? undefined : readShouldRetry(headers);
+  const asked = code === "context_overflow" ? undefined : readShouldRetry(headers);
+  const override = isBeyondLimit(code, details) ? false : asked;
   const requestId = headers.get("request-id") ?? headers.get("x-request-id");
   return modelError(code, origin, messageOf(code, details, status), {
     ...(status !== undefined && { status }),

@@ -15,13 +15,15 @@ export interface CallAct {
   readonly argv?: readonly string[];
   /** Text that the command reads as its standard input, which may be a script. */
   readonly stdin?: string | undefined;
+  /** Folder in which the command runs; absent: the default one. */
+  readonly cwd?: string | undefined;
 }
 
 /** Returns whether a value that a tool returned is an act. */
 export const isCallAct = (value: unknown): value is CallAct => {
-  const { act, subject, argv = [], stdin = "" } = fieldsOf(value);
+  const { act, subject, argv = [], stdin = "", cwd = "" } = fieldsOf(value);
   const isArgv = Array.isArray(argv) && argv.every((word) => typeof word === "string");
-  const areTexts = typeof subject === "string" && typeof stdin === "string";
+  const areTexts = [subject, stdin, cwd].every((text) => typeof text === "string");
   return actNames.some((name) => name === act) && areTexts && isArgv;
 };
 

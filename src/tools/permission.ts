@@ -283,8 +283,8 @@ const originPattern = (address: string): string | null => {
 /** Returns the pattern of a remembered command; shell text cannot be matched safely, so it is never remembered. */
 function rememberedCommand(tool: string, acts: readonly CallAct[] = []): string | null {
   if (tool === "exec_shell") return null;
-  const { argv, stdin } = acts.find(({ act }) => act === "exec") ?? {};
-  return argv === undefined ? "*" : commandPattern(argv, stdin);
+  const command = acts.find(({ act }) => act === "exec");
+  return command?.argv === undefined ? "*" : commandPattern(command.argv, command);
 }
 
 function rememberedPattern({ tool, toolbox, subjects, acts }: PermissionCall): string | null {
@@ -328,16 +328,16 @@ const quote = (word: string): string =>
   /^[^\s'"\\<]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
 /**
- * Returns the pattern for a command: its program and first argument; the exact line with its standard input of a
- * program that runs others, or whose first argument is an option or missing. Null: the line is too long for a
- * lasting approval.
+ * Returns the pattern for a command: its program and first argument; the exact line with its standard input and its
+ * folder of a program that runs others, or whose first argument is an option or missing. Null: the line is too long
+ * for a lasting approval.
  */
-const commandPattern = (argv: readonly string[], stdin?: string): string | null => {
+const commandPattern = (argv: readonly string[], { stdin, cwd }: CallAct): string | null => {
   const [program = "", first = "-"] = argv;
   const isExact = runners.has(nameOf(program)) || first.startsWith("-");
-  const line = [...argv.map(quote), ...(isExact && stdin !== undefined ? ["<<<", quote(stdin)] : [])].join(
-    " ",
-  );
+  const input = isExact && stdin !== undefined ? ["<<<", quote(stdin)] : [];
+  const folder = isExact && cwd !== undefined ? ["<cwd>", quote(cwd)] : [];
+  const line = [...argv.map(quote), ...input, ...folder].join(" ");
   if (line.length > longestLine) return null;
   return isExact ? line : `${quote(program)} ${quote(first)} *`;
 };

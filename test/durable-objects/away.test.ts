@@ -60,6 +60,25 @@ test.each([
   },
 );
 
+test.each([
+  ["is away", isAway],
+  ["never answers", neverAnswers],
+])("★ RE-2 AP-10: whoever forks a session is told to try again: the source %s", async (_what, otherwise) => {
+  const source = await create("text", "Go");
+  await source.quiet();
+  const answers = [otherwise];
+  await replaceMethod(
+    source.stub(),
+    "forkSource",
+    (there) =>
+      (...args) =>
+        answers.pop()?.() ?? there(...args),
+  );
+  const refused = await source.call("POST", "/fork", { body: { at: 1 } });
+  expect(refused).toMatchObject({ status: 503, body: { code: "overloaded" } });
+  expect((await source.call("POST", "/fork", { body: { at: 1 } })).status).toBe(201);
+});
+
 test("★ AP-22 RE-V8: an answer that an open socket brings while the definition cannot be read ends the socket; sent again it counts once", async () => {
   const session = await create("ask", "Go");
   await session.settled();

@@ -131,6 +131,30 @@ test("★ TB-8: a program that reads a script is remembered with its input, and 
   expect(patch).toMatchObject({ shown: { pattern: "git apply *" }, asks: false });
 });
 
+test("★ TB-8: an exact command is remembered with its folder, and is not let through in another one", async () => {
+  const inside = (cwd: string, command: string, ...args: string[]): Call => [
+    "exec_run",
+    { command, args, cwd },
+  ];
+  const call = inside("a dir", "make", "test");
+  const same = await approved(call, call);
+  expect(same).toEqual({
+    shown: { tool: "exec_run", pattern: "make test <cwd> 'a dir'" },
+    granted: [same.shown],
+    asks: false,
+  });
+  for (const other of [
+    inside("b", "make", "test"),
+    exec("make", "test"),
+    exec("make", "test", "<cwd>", "a dir"),
+  ]) {
+    expect((await approved(call, other)).asks).toBe(true);
+    expect((await approved(other, call)).asks).toBe(true);
+  }
+  const status = await approved(inside("a", "git", "status"), inside("b", "git", "status"));
+  expect(status).toMatchObject({ shown: { pattern: "git status *" }, asks: false });
+});
+
 test("★ TB-8: of shell text nothing is remembered, and the ask offers nothing", async () => {
   const call: Call = ["exec_shell", { script: "ls" }];
   expect(await approved(call, call)).toEqual({ shown: undefined, granted: [], asks: true });

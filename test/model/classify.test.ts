@@ -154,6 +154,20 @@ test.each<[string, Json]>([
   expect(at(undefined, body).code).toBe("context_overflow");
 });
 
+test("MO-25: a request beyond the limit per minute is not tried again, whatever wait the answer names", () => {
+  const tooLarge =
+    "Request too large for gpt-5 in organization org-1 on tokens per min (TPM): Limit 30000, Requested 40000. The input or output tokens must be reduced in order to run successfully.";
+  const answer = error({ type: "tokens", code: "rate_limit_exceeded", message: tooLarge });
+  const told = { "x-should-retry": "true", "retry-after": "20" };
+  expect(at(429, answer, told)).toMatchObject({ code: "rate_limited", retryable: false });
+  const full = error({
+    code: "rate_limit_exceeded",
+    message:
+      "Rate limit reached for gpt-5 on tokens per min (TPM): Limit 30000, Used 20000, Requested 15000.",
+  });
+  expect(at(429, full)).toMatchObject({ code: "rate_limited", retryable: true });
+});
+
 test("MO-25: what only sounds like an overflow is none", () => {
   const perMinute = error({
     code: "rate_limit_exceeded",

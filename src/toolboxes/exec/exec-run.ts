@@ -23,9 +23,9 @@ export const execRun = defineTool({
   limit: 30_000,
   timeout: commandDeadline,
   does: ["exec"],
-  acts: ({ command, args, stdin }) => {
+  acts: ({ command, args, stdin, cwd }) => {
     const argv = [command, ...args];
-    return [{ act: "exec", subject: argv.join(" "), argv, stdin }];
+    return [{ act: "exec", subject: argv.join(" "), argv, stdin, cwd }];
   },
   run: ({ command, args, ok_codes, cwd, timeout, stdin, background }, context) =>
     runCommand({ argv: [command, ...args], cwd, timeout, stdin, background, okCodes: ok_codes }, context),

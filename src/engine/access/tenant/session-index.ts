@@ -118,7 +118,7 @@ export function listSessions(tables: Tables, tenant: string, query: ListSessions
 function writeTombstone(all: RunQuery, { id, created_at, updated_at, removal }: SessionSummary): void {
   const at = Math.max(removal?.at ?? updated_at, created_at + 1);
   all("DELETE FROM sessions WHERE created_at = ? AND id = ?", created_at, id);
-  all("INSERT OR REPLACE INTO tombstones (id, at) VALUES (?, ?)", id, at);
+  all("INSERT OR REPLACE INTO tombstones (id, created_at, at) VALUES (?, ?, ?)", id, created_at, at);
   all("DELETE FROM tombstones WHERE at < ?", at - tombstoneMs);
   all("DELETE FROM grants WHERE session = ? AND scope = 'session'", id);
   forgetSession(all, id);
@@ -126,7 +126,7 @@ function writeTombstone(all: RunQuery, { id, created_at, updated_at, removal }: 
 
 /** Returns whether a summary is of a deleted session. */
 const isBuried = (all: RunQuery, { id, created_at }: SessionSummary): boolean =>
-  all("SELECT 1 FROM tombstones WHERE id = ? AND at > ?", id, created_at).length > 0;
+  all("SELECT 1 FROM tombstones WHERE id = ? AND created_at = ?", id, created_at).length > 0;
 
 /** Updates or inserts the row of a session; setting an indexed column costs a write even if its value is unchanged. */
 function upsert(all: RunQuery, summary: SessionSummary, isKnown: boolean): void {
@@ -162,7 +162,7 @@ function upsert(all: RunQuery, summary: SessionSummary, isKnown: boolean): void 
 
 /**
  * Stores a session's summary idempotently: the newest wins, and `removal` deletes the session. A session created
- * again under the same `ref` after its deletion is younger than its tombstone and is listed again. Returns the
+ * again under the same `ref` after its deletion has another time of creation and is listed again. Returns the
  * event up to which its ledger is known.
  */
 export function indexSession(tables: Tables, summary: SessionSummary): number {

@@ -23,8 +23,10 @@ export const tenantMigrations: Migrations = [
     cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL, total INTEGER NOT NULL, cost INTEGER, estimated INTEGER NOT NULL,
     PRIMARY KEY (day, session, created_at, agent, provider, model, metadata)
   ) WITHOUT ROWID;
-  -- Deleted sessions, so that no late summary of one made before \`at\` brings it back.
-  CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER NOT NULL) WITHOUT ROWID;
+  -- Deleted sessions, so that no late summary of one brings it back: the same id may be made anew at another time.
+  CREATE TABLE tombstones (
+    id TEXT NOT NULL, created_at INTEGER NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (id, created_at)
+  ) WITHOUT ROWID;
   CREATE INDEX tombstones_by_time ON tombstones (at);
   -- Definitions that are pinned at the team. \`kept_at\`: when a session was last about to pin it; \`unused\` is 1 from
   -- when no session needs it until the team has been told.

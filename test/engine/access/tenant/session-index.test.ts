@@ -151,6 +151,16 @@ test("★ RE-P14: a session that was deleted before any run ended stays away whe
   expect(tables.read("SELECT id FROM tombstones ORDER BY id")).toEqual([{ id: "a" }, { id: "c" }]);
 });
 
+test("RE-P14: a session made anew is listed even if the clock was set back since its deletion", () => {
+  const { tables } = memoryTables();
+  indexSession(tables, summary("a", { title: "old", created_at: 9000 }));
+  const removal = { key: null, at: 9500 };
+  indexSession(tables, summary("a", { status: "deleted", created_at: 9000, head_seq: 5, removal }));
+  indexSession(tables, summary("a", { title: "new", created_at: 4000 }));
+  indexSession(tables, summary("a", { title: "old", created_at: 9000, head_seq: 9 }));
+  expect(list(tables).data).toMatchObject([{ id: "a", title: "new" }]);
+});
+
 test("TB-11: the audit has a decision under its own time, however long ago its session's last run ended", () => {
   const { tables } = memoryTables();
   const day = 86_400_000;
