@@ -21,4 +21,6 @@ const bareMessage = (message: Message): Message => {
 
 /** Takes signatures and encrypted reasoning out of the messages before a `pos`. */
 export const withoutOpaque = (messages: readonly Message[], before: number): readonly Message[] =>
-  messages.map((message) => (message.pos < before && isSealed(message) ? bareMessage(message) : message));
+  before === 0
+    ? messages
+    : messages.map((message) => (message.pos < before && isSealed(message) ? bareMessage(message) : message));

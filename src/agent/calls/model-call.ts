@@ -1,4 +1,4 @@
-import { estimateText } from "../../chat/tokens.ts";
+import { estimateReasoning, estimateText } from "../../chat/tokens.ts";
 import type { Completion } from "../../model/completer.ts";
 import type { ModelFailure } from "../../model/error.ts";
 import { inputSeemsTruncated } from "../../model/usage.ts";
@@ -112,11 +112,13 @@ export const bookReply = (
 export const reportTruncatedInput = (
   draft: Draft,
   threadId: string,
-  { input }: Pick<ModelCall, "input">,
+  { input: estimate }: ModelCall,
   { usage, model }: Completion,
 ): void => {
   const run = runOf(draft, threadId);
-  if (run.said.includes("input_truncated") || !inputSeemsTruncated(usage, input)) return;
+  if (run.said.includes("input_truncated") || !inputSeemsTruncated(usage, estimate)) return;
+  const input = estimate - estimateReasoning(threadOf(draft, threadId).chat);
+  if (!inputSeemsTruncated(usage, input)) return;
   const seen = usage.input + usage.cacheRead + usage.cacheWrite;
   const message = `${model} reports ${seen} input tokens where about ${input} were sent; the server may have cut the input`;
   emit(draft, threadId, "error", { code: "input_truncated_suspected", message, retryable: false });

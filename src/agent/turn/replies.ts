@@ -1,6 +1,5 @@
 import type { Mark, Part, ToolCallPart } from "../../chat/message.ts";
 import { cleanText, hasContent, preview, textOf } from "../../chat/text.ts";
-import { estimateReasoning } from "../../chat/tokens.ts";
 import type { Completion } from "../../model/completer.ts";
 import { bookReply, reportTruncatedInput } from "../calls/model-call.ts";
 import { runAfterEffects } from "../hooks/effects.ts";
@@ -123,8 +122,7 @@ export const applyReply = (
   openItems(draft, threadId, itemsOfReply(run, attempt, reply));
   countReply(draft, threadId, call, reply, snapshot);
   reportDroppedParameters(draft, threadId, reply);
-  const input = call.input - estimateReasoning(threadOf(draft, threadId).chat);
-  reportTruncatedInput(draft, threadId, { input }, reply);
+  reportTruncatedInput(draft, threadId, call, reply);
   if (call.purpose === "plan") {
     applyPlanReply(draft, threadId, attempt, reply, reply.parts.map(cleanPart));
     warnOfWindow(draft, threadId);
