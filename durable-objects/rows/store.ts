@@ -17,7 +17,6 @@ import {
   turnFields,
   writeBlob,
 } from "./encode.ts";
-import { runNumberOf } from "../../src/agent/run/runs.ts";
 import { packHistory } from "../../src/agent/context/history.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import { taskNumber } from "../../src/agent/state/board.ts";
@@ -278,7 +277,7 @@ const writeRows = (sql: SqlStorage, draft: Draft, after: Session): void => {
   for (const ask of draft.asks) writeAsk(sql, ask);
   for (const run of draft.runs) {
     const json = rowJson(sql, blobOf.run(run.id), JSON.stringify(run));
-    sql.exec("INSERT INTO runs VALUES (?, ?, ?)", runNumberOf(run.id), run.id, json);
+    sql.exec("INSERT INTO runs (id, json) VALUES (?, ?)", run.id, json);
   }
   writeSums(sql, draft.ledger, after);
   for (const { id, text } of draft.blobs) writeBlob(sql, id, text);

@@ -117,9 +117,6 @@ export const startNextRun = (draft: Draft, threadId: string): boolean => {
   return true;
 };
 
-/** Returns a run's number; runs are numbered in the order in which they began. */
-export const runNumberOf = (run: string): number => Number(run.slice("run_".length));
-
 const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   const thread = threadOf(draft, threadId);
   const agent = agentOf(draft, thread.id);

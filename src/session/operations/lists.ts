@@ -1,6 +1,6 @@
 import { addUsage, noUsage } from "../../agent/state/budget.ts";
 import * as z from "zod";
-import { runNumberOf, runRecordOf } from "../../agent/run/runs.ts";
+import { runRecordOf } from "../../agent/run/runs.ts";
 import { awaitedAsks } from "../../agent/run/wait.ts";
 import type { ChildRecord } from "../../agent/state/child.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
@@ -82,16 +82,19 @@ export const activeRuns = (session: Session): readonly RunRecord[] =>
     thread.run === null ? [] : [runRecordOf(thread, thread.run)],
   );
 
+/** Returns a run's number; runs are numbered in the order in which they began. */
+const runNumberOf = ({ id }: RunRecord): number => Number(id.slice("run_".length));
+
 const activeRows = (session: Session): readonly PagedRow[] =>
   activeRuns(session).map((run) => ({
-    at: runNumberOf(run.id),
+    at: beyondAll + runNumberOf(run),
     id: run.id,
     json: () => JSON.stringify(run),
   }));
 
 export const runsOperation = defineRead({
   name: "runs",
-  summary: "Lists the runs, under way or ended, the newest first.",
+  summary: "Lists the runs: those under way, then ended ones, the newest first.",
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/runs",
   params: pageSchema,
