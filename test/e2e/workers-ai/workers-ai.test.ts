@@ -37,10 +37,12 @@ beforeAll(async () => {
   await build({
     configFile: false,
     logLevel: "error",
+    ssr: { noExternal: true },
     build: {
       outDir: folder,
       emptyOutDir: false,
       minify: false,
+      ssr: true,
       target: "esnext",
       rolldownOptions: {
         input: join(import.meta.dirname, "worker.ts"),
