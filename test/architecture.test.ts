@@ -117,13 +117,7 @@ const thirdParties: Record<string, readonly string[]> = {
   "modern-tar": ["src/sandbox/worker"],
   "cloudflare:workers": ["durable-objects", "src/sandbox/worker"],
   zod: ["src", "durable-objects"],
-  node: [
-    "src/cli",
-    "src/config/build/files",
-    "src/sandbox/sha256",
-    "src/sandbox/worker/meter",
-    "durable-objects/rows/pack",
-  ],
+  node: ["src/cli", "src/config/build/files", "src/sandbox/worker/meter", "durable-objects/rows/pack"],
 };
 
 interface Import {
