@@ -79,7 +79,6 @@ const createAddressCache = ({ config, profile, protocol, secret, field }: WireOp
 
 interface WireAttempt {
   readonly options: WireOptions;
-  readonly protocol: Protocol;
   readonly target: WireTarget;
   readonly address: (origin: AttemptOrigin) => string;
   readonly headers: ReturnType<typeof createHeaderCache>;
@@ -90,7 +89,7 @@ interface WireAttempt {
 }
 
 /** Creates the post of one request: through the profile's binding, else over the network. */
-const createPost = (
+const createKeyedPost = (
   { profile, config, egress, bindings }: WireOptions,
   addKeys: WireAttempt["headers"],
   keys: CredentialMap,
@@ -111,7 +110,6 @@ const createPost = (
 
 const sendRequest = async ({
   options,
-  protocol,
   target,
   address,
   headers,
@@ -126,12 +124,12 @@ const sendRequest = async ({
   readonly hash: string;
 }> => {
   const url = address(origin);
-  const { secret, field } = options;
+  const { protocol, secret, field } = options;
   const keys = readCredentials(options, (text, key) => revealHeader(text, `${field}.${key}`, secret, origin));
   const { body, droppedParameters, maxTokens, digest } = protocol.build(request, target);
   if (body.length > maxRequest)
     throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
-  const post = createPost(options, headers, keys, origin);
+  const post = createKeyedPost(options, headers, keys, origin);
   const sent = protocol.post(url, post, body, deadlines.signal);
   const hash = digest();
   let response: Response;
@@ -147,7 +145,7 @@ const sendRequest = async ({
 };
 
 const runAttempt = async (attempt: WireAttempt): Promise<Completion> => {
-  const { options, protocol, target, origin, request, deadlines, live } = attempt;
+  const { options, target, origin, request, deadlines, live } = attempt;
   const { now } = options;
   const startedAt = now();
   const { response, droppedParameters, maxTokens, hash } = await sendRequest(attempt);
@@ -158,7 +156,7 @@ const runAttempt = async (attempt: WireAttempt): Promise<Completion> => {
   const body = await checkStream(response, faults, deadlines, live).catch((error: unknown) => {
     throw sendFailureOf(error, origin, deadlines.signal);
   });
-  const decoder = protocol.decoder(request, target, faults, requestId?.slice(0, 100));
+  const decoder = options.protocol.decoder(request, target, faults, requestId?.slice(0, 100));
   const completion = await collect(readReply(body, decoder, faults, deadlines, live), {
     request,
     provider: origin.provider,
@@ -192,8 +190,12 @@ export const createWireCompleter = (options: WireOptions): Completer => {
   const { config, model, protocol } = options;
   const provider = config.name;
   const target = targetOf(options);
-  const address = createAddressCache(options);
-  const headers = createHeaderCache();
+  const fixed = {
+    options,
+    target,
+    address: createAddressCache(options),
+    headers: createHeaderCache(),
+  };
   return {
     provider,
     model,
@@ -203,17 +205,7 @@ export const createWireCompleter = (options: WireOptions): Completer => {
       const origin = { provider, model: request.model };
       const deadlines = startDeadlines(config.timeouts, origin, signal, timers);
       try {
-        return await runAttempt({
-          options,
-          protocol,
-          target,
-          address,
-          headers,
-          origin,
-          request,
-          deadlines,
-          live,
-        });
+        return await runAttempt({ ...fixed, origin, request, deadlines, live });
       } finally {
         deadlines.stop();
       }
