@@ -1,7 +1,7 @@
 import { textOf } from "../../chat/text.ts";
 import { catchThrown } from "../../tools/errors.ts";
 import type { MiddlewareRun, StartHook, StartResult } from "../definition/middleware.ts";
-import { hasPlanned } from "../state/plan.ts";
+import { hasPlanned } from "../state/phase.ts";
 import { findTaskMessage } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf, appendMessage, emit, retireMessages } from "../transaction/draft.ts";

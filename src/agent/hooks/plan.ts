@@ -1,6 +1,6 @@
 import { cancelAsk } from "../asks/asks.ts";
-import type { RunPlan } from "../state/plan.ts";
-import { planAskOf, unpinPlanMessage } from "../state/plan.ts";
+import type { RunPlan } from "../state/phase.ts";
+import { planAskOf, unpinPlanMessage } from "../state/phase.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { appendNote, runOf, threadOf } from "../transaction/draft.ts";
 

@@ -31,7 +31,7 @@ import { rememberInput, rememberRun } from "../memory/remember.ts";
 import { toApiLimits, costOf } from "../state/budget.ts";
 import { constraintsBlobId } from "../state/child.ts";
 import type { Input, Thread } from "../state/thread.ts";
-import { newPlan } from "../state/plan.ts";
+import { newPlan } from "../state/phase.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Run, RunEnding, RunProblem, RunResult } from "../state/run.ts";
 import { mergeFiles } from "../state/files.ts";

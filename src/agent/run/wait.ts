@@ -2,7 +2,7 @@ import { ownEntry } from "../../chat/json.ts";
 import { closeLease } from "../budgets/lease.ts";
 import { findBudgetHold } from "../budgets/limits.ts";
 import type { WaitReason } from "../state/ask.ts";
-import { planAskOf } from "../state/plan.ts";
+import { planAskOf } from "../state/phase.ts";
 import type { Run } from "../state/run.ts";
 import { callsOfRun, waitsOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";

@@ -19,7 +19,7 @@ import type {
 import { reportWithoutOutput } from "../state/events.ts";
 import type { Input, Thread } from "../state/thread.ts";
 import type { Phase } from "../state/phase.ts";
-import { hasPlanned } from "../state/plan.ts";
+import { hasPlanned } from "../state/phase.ts";
 import type { Run, RunCounters, RunProblem } from "../state/run.ts";
 import type { Grant, Session } from "../state/session.ts";
 

@@ -1,6 +1,6 @@
 import { estimateRequest, estimateText } from "../../chat/tokens.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
-import { isPlanning } from "../state/plan.ts";
+import { isPlanning } from "../state/phase.ts";
 import type { Run } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { contextTokens } from "../state/budget.ts";

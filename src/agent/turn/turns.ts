@@ -17,10 +17,9 @@ import { startMiddleware } from "../hooks/middleware.ts";
 import { tellPlanDecision } from "../hooks/plan.ts";
 import { repeatAgentMessages } from "../inputs/announce.ts";
 import { joinSteeringInputs } from "../inputs/inputs.ts";
-import { isPlanning } from "../state/plan.ts";
+import { isPlanning, isRepairing } from "../state/phase.ts";
 import { toUsd } from "../state/records.ts";
 import { callsOfRun, freshRun, hasProgress, noTurnWork } from "../state/run.ts";
-import { isRepairing } from "../state/phase.ts";
 import type { Draft } from "../transaction/draft.ts";
 import {
   agentOf,

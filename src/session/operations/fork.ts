@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { fieldsAt, reportMessage, rewindThread } from "../../agent/run/rewind.ts";
-import { unpinPlanMessage } from "../../agent/state/plan.ts";
+import { unpinPlanMessage } from "../../agent/state/phase.ts";
 import type { Session } from "../../agent/state/session.ts";
 import { newThread } from "../../agent/state/thread.ts";
 import type { PastView } from "../../agent/state/records.ts";
