@@ -1,7 +1,6 @@
 import type { Embedder, Memory, MemoryVector, RecallExclusions } from "../agent/definition/memory.ts";
 import type { BriefingResult, BriefingMemory } from "../agent/hooks/briefing.ts";
-import { applyBriefing } from "../agent/hooks/briefing.ts";
-import { localizeTermsOf } from "../agent/hooks/localize.ts";
+import { applyBriefing, localizeTermsOf } from "../agent/hooks/briefing.ts";
 import { isPreparing, preparingPhaseOf } from "../agent/hooks/preparing.ts";
 import type { ServerAnswer, WantedServer } from "../agent/hooks/servers.ts";
 import { wantedServers } from "../agent/hooks/servers.ts";

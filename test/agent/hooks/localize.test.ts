@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { localizeNote, localizeTermsOf } from "../../../src/agent/hooks/localize.ts";
+import { localizeNote, localizeTermsOf } from "../../../src/agent/hooks/briefing.ts";
 
 /** What a text names, and what the note says of the files that were found (SE-38). */
 
