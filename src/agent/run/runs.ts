@@ -18,8 +18,10 @@ import { targetAt } from "../definition/agent.ts";
 import { briefingTopicsOf } from "../hooks/briefing.ts";
 import { resetEffects } from "../hooks/effects.ts";
 import { closePlan } from "../hooks/plan.ts";
-import { announcementOf, settleAnnouncement, hasAnnounced } from "../inputs/announce.ts";
 import {
+  announcementOf,
+  settleAnnouncement,
+  hasAnnounced,
   applyInput,
   findInput,
   returnInput,

@@ -15,8 +15,7 @@ import {
 } from "../hooks/preparing.ts";
 import { startMiddleware } from "../hooks/middleware.ts";
 import { tellPlanDecision } from "../hooks/plan.ts";
-import { repeatAgentMessages } from "../inputs/announce.ts";
-import { joinSteeringInputs } from "../inputs/inputs.ts";
+import { repeatAgentMessages, joinSteeringInputs } from "../inputs/inputs.ts";
 import { isPlanning, isRepairing } from "../state/phase.ts";
 import { toUsd } from "../state/records.ts";
 import { callsOfRun, freshRun, hasProgress, noTurnWork } from "../state/run.ts";

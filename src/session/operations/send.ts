@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { changeChild } from "../../agent/delegation/start.ts";
-import { stopAnnouncement } from "../../agent/inputs/announce.ts";
 import {
+  stopAnnouncement,
   findInboxLimit,
   acceptInput,
   appendAgentResult,

@@ -1,7 +1,11 @@
 import { freshSession } from "../../agent/state/session.ts";
 import * as z from "zod";
-import { stopAnnouncement } from "../../agent/inputs/announce.ts";
-import { appendAgentResult, isAgentResult, returnInput } from "../../agent/inputs/inputs.ts";
+import {
+  stopAnnouncement,
+  appendAgentResult,
+  isAgentResult,
+  returnInput,
+} from "../../agent/inputs/inputs.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import { runRecordOf } from "../../agent/run/runs.ts";
 import { shownWaitReasons } from "../../agent/run/wait.ts";
