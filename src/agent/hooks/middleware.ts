@@ -6,9 +6,8 @@ import { findTaskMessage } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf, appendMessage, emit, retireMessages } from "../transaction/draft.ts";
 import type { WorkReport } from "../../tools/session-request.ts";
-import { answerOf, isUnanswered, answerText } from "../context/answer.ts";
+import { answerOf, isUnanswered, answerText, formatCompletion } from "../context/reports.ts";
 import { removeMessages } from "../context/edits.ts";
-import { formatCompletion } from "../context/reports.ts";
 import { removeLeaks } from "../definition/guard.ts";
 
 /** Lets the middleware of an agent act at the start of a run, and guard the answer that the run ends with. */

@@ -19,7 +19,7 @@ import {
   nextMessageId,
   appendNote,
 } from "../transaction/draft.ts";
-import { beginAnswer, isUnanswered } from "../context/answer.ts";
+import { beginAnswer, isUnanswered } from "../context/reports.ts";
 import { parseJson } from "../../chat/json.ts";
 import { truncateText, isLonger } from "../../chat/truncate.ts";
 import { pauseAfter } from "../state/wait.ts";

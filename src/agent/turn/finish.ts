@@ -5,7 +5,7 @@ import type { Completion } from "../../model/completer.ts";
 import { findOverspentLimit } from "../budgets/bounds.ts";
 import { grantsOf, placeOf } from "../calls/grants.ts";
 import { endOpenCalls } from "../calls/open-calls.ts";
-import { answerText } from "../context/answer.ts";
+import { answerText } from "../context/reports.ts";
 import { numberCalls } from "../context/history.ts";
 import type { Agent, CallPlace } from "../definition/agent.ts";
 import { guardAnswer } from "../hooks/middleware.ts";

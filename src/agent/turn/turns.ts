@@ -31,7 +31,7 @@ import {
 } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/next-request.ts";
 import { startAttempt } from "./attempts.ts";
-import { beginAnswer } from "../context/answer.ts";
+import { beginAnswer } from "../context/reports.ts";
 import { turnLimit } from "../budgets/limits.ts";
 import type { Call } from "../state/call.ts";
 
