@@ -10,7 +10,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf, runOf, callOf } from "../transaction/draft.ts";
 import { dispatchGraph } from "./dispatch.ts";
 import { requestHandover } from "./end.ts";
-import { askCaller, answerQuestion } from "./questions.ts";
+import { askCaller, answerQuestion, parkCallOnChildren, answerWait } from "./wait.ts";
 import { changeChild, findChildRecord, startChild, childId, notifyThread } from "./start.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
@@ -24,7 +24,6 @@ import { isAskingCaller } from "../state/thread.ts";
 import { noSpending } from "../state/budget.ts";
 import type { PlannedChild } from "./admission.ts";
 import { planChildren, rootOf } from "./admission.ts";
-import { parkCallOnChildren, answerWait } from "./wait.ts";
 
 /** Does what calls ask of the session itself, in the commit that starts them. */
 

@@ -1,10 +1,9 @@
 import { setClocks, findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
 import { wakeCalls } from "../calls/open-calls.ts";
 import { endChild, hasUnreportedEnd } from "../delegation/end.ts";
-import { expireQuestion, dropQuestions } from "../delegation/questions.ts";
+import { expireQuestion, dropQuestions, answerWait, workingChildrenOf } from "../delegation/wait.ts";
 import { performRequest } from "../delegation/requests.ts";
 import { changeChild } from "../delegation/start.ts";
-import { answerWait, workingChildrenOf } from "../delegation/wait.ts";
 import { resumePreparing } from "../hooks/preparing.ts";
 import { deferToVerification, startVerification } from "../hooks/verification.ts";
 import { stopChild } from "../run/cancel.ts";
