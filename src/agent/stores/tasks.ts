@@ -9,12 +9,11 @@ import { firstLine, storeChange, storeLimits } from "../../tools/stores.ts";
 import { pauseCall } from "../calls/open-calls.ts";
 import { rememberText } from "../memory/remember.ts";
 import type { BoardFacts, TaskChange, Tasks } from "../state/board.ts";
-import { findTask, taskView } from "../state/board.ts";
+import { findTask, taskView, changeBoard, releaseBoard, findChangedTasks } from "../state/board.ts";
 import type { EntryHead, EntryStore } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, callOf, draftCallsOf, emit, headAfter } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
-import { changeBoard, releaseBoard, findChangedTasks } from "./board.ts";
 
 /** Changes what the threads of a session share. */
 

@@ -1,9 +1,19 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { BoardFacts, StoredTask, TaskChange, Tasks } from "../../../src/agent/state/board.ts";
-import { openTaskLines, taskView } from "../../../src/agent/state/board.ts";
-import type { BoardOutcome } from "../../../src/agent/stores/board.ts";
-import { changeBoard, releaseBoard, findChangedTasks } from "../../../src/agent/stores/board.ts";
+import type {
+  BoardFacts,
+  StoredTask,
+  TaskChange,
+  Tasks,
+  BoardOutcome,
+} from "../../../src/agent/state/board.ts";
+import {
+  openTaskLines,
+  taskView,
+  changeBoard,
+  releaseBoard,
+  findChangedTasks,
+} from "../../../src/agent/state/board.ts";
 import type { TaskStatus } from "../../../src/tools/stores.ts";
 
 const statuses = ["pending", "in_progress", "completed", "failed", "cancelled"] as const;
