@@ -10,12 +10,20 @@ import { notifyThread, childId, stripIds, startChild, findChildRecord } from "./
 import type { Call } from "../state/call.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
 import type { GraphState } from "../state/events.ts";
-import type { GraphNode, GraphRun, GraphTask } from "../stores/graphs.ts";
-import { startGraph, forgetGraph, findGraph, saveGraph } from "../stores/graphs.ts";
+import type { GraphNode, GraphRun, GraphTask, GraphOutcome, ResolveAgent } from "../stores/graphs.ts";
+import {
+  startGraph,
+  forgetGraph,
+  findGraph,
+  saveGraph,
+  checkGraph,
+  interpolateOutputs,
+  formatGraphReport,
+  scheduleGraph,
+  isOpenState,
+} from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, keepForRecall, threadOf, callOf } from "../transaction/draft.ts";
-import type { GraphOutcome, ResolveAgent } from "./graph.ts";
-import { checkGraph, interpolateOutputs, formatGraphReport, scheduleGraph, isOpenState } from "./graph.ts";
 import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./admission.ts";
 import { parkCallOnChildren } from "./wait.ts";
 

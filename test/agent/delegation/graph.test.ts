@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { CheckedGraph, GraphOutcome } from "../../../src/agent/delegation/graph.ts";
+import type { CheckedGraph, GraphOutcome, GraphTask } from "../../../src/agent/stores/graphs.ts";
 import {
   ancestorsOf,
   checkGraph,
@@ -8,9 +8,8 @@ import {
   formatGraphReport,
   scheduleGraph,
   shortenText,
-} from "../../../src/agent/delegation/graph.ts";
+} from "../../../src/agent/stores/graphs.ts";
 import type { GraphState } from "../../../src/agent/state/events.ts";
-import type { GraphTask } from "../../../src/agent/stores/graphs.ts";
 
 const task = (id: string, depends_on: readonly string[] = [], more: Partial<GraphTask> = {}): GraphTask => ({
   id,
