@@ -18,7 +18,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
 import { handleReachedLimit } from "./ask-answers.ts";
 import { compactOverflow } from "../hooks/preparing.ts";
-import { judgeCalls } from "./judge-calls.ts";
+import { judgeCalls } from "./calls.ts";
 import { closeTurn, startRepair } from "./turns.ts";
 
 /** Decides what follows from the way a reply ended. */
