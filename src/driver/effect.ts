@@ -24,7 +24,7 @@ import {
   handleUncoveredEffectCall,
   startEffectCall,
   storeEffectReply,
-} from "../agent/turn/effect-calls.ts";
+} from "../agent/turn/attempts.ts";
 import { finishEffect } from "../agent/turn/turns.ts";
 import type { Json } from "../chat/message.ts";
 import { estimateText } from "../chat/tokens.ts";
