@@ -1,6 +1,6 @@
 import { recordEndTry } from "../agent/calls/background-commands.ts";
 import type { EmbeddedRow, MemoryRow } from "../agent/definition/memory.ts";
-import { mostEmbeddings, mostMemories, recordDelivery } from "../agent/memory/outbox.ts";
+import { mostEmbeddings, mostMemories, recordDelivery } from "../agent/memory/remember.ts";
 import type { EndingCommand } from "../agent/state/records.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
@@ -94,6 +94,10 @@ export const deliverOutbox = async (work: WorkContext): Promise<void> => {
   ]);
   const done = all.flatMap((each) => each ?? []);
   settle((draft) =>
-    recordDelivery(draft, { taken: new Set(done), whole: all.every((each) => each !== null) }),
+    recordDelivery(
+      draft,
+      new Set(done),
+      all.every((each) => each !== null),
+    ),
   );
 };

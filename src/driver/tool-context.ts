@@ -12,7 +12,7 @@ import type { Host } from "./host.ts";
 import type { Attachments } from "./tool-outcome.ts";
 import type { LazyAbort, WorkContext } from "./work.ts";
 import type { SharedNotes } from "../agent/definition/memory.ts";
-import { memoryOwnerOf } from "../agent/memory/recall.ts";
+import { memoryOwnerOf } from "../agent/memory/remember.ts";
 import { findTask, taskView } from "../agent/state/board.ts";
 import type { MemoryHit, StoreChange, Stores } from "../tools/stores.ts";
 import { storeChange } from "../tools/stores.ts";

@@ -1,8 +1,7 @@
 import { escapeTags } from "../../chat/render.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { truncateText } from "../../chat/truncate.ts";
-import type { Memory, MemoryOwner, MemoryRules } from "../definition/memory.ts";
-import type { Session } from "../state/session.ts";
+import type { Memory } from "../definition/memory.ts";
 import { stopWords } from "./reflections.ts";
 
 /** Ranks remembered texts for a query by shared words, by vectors, and by diversity, in pure functions. */
@@ -125,24 +124,6 @@ export const cosineSimilarity = (a: Int8Array, b: Int8Array): number => {
   }
   return left === 0 || right === 0 ? 0 : dot / Math.sqrt(left * right);
 };
-
-/** Returns the person whom the session's metadata names; null if none. */
-export const subjectOf = (metadata: Session["metadata"]): string | null =>
-  Object.hasOwn(metadata, "subject") ? (metadata["subject"] ?? null) : null;
-
-/** Returns the owner of the memory: the person that `metadata.subject` names, otherwise the session. */
-export const memoryOwnerOf = (
-  { scope }: Pick<MemoryRules, "scope">,
-  { id, metadata }: Pick<Session, "id" | "metadata">,
-): MemoryOwner => {
-  if (scope === "tenant") return "tenant";
-  const subject = subjectOf(metadata) ?? "";
-  return scope === "subject" && subject !== "" ? subjectOwner(subject) : sessionOwner(id);
-};
-
-export const subjectOwner = (subject: string): MemoryOwner => `subject:${subject}`;
-
-export const sessionOwner = (id: string): MemoryOwner => `session:${id}`;
 
 const longestNote = 16_384;
 

@@ -7,7 +7,7 @@ import type { ChildEnd, ChildRecord } from "../state/child.ts";
 import type { Reflection } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { writeEntry } from "../transaction/entries.ts";
-import { postReflection } from "./outbox.ts";
+import { postReflection } from "./remember.ts";
 
 /** Passes lessons of failed called agents to those with a similar task. */
 

@@ -1,14 +1,33 @@
 import type { Json } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
-import type { MemoryRow } from "../definition/memory.ts";
+import type { MemoryOwner, MemoryRow, MemoryRules } from "../definition/memory.ts";
 import type { Input } from "../state/thread.ts";
 import type { Run } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
-import { postMemory } from "./outbox.ts";
-import { memoryOwnerOf } from "./recall.ts";
+import type { Session } from "../state/session.ts";
+import type { Outbox, Reflection } from "../state/records.ts";
+import { postpone } from "../state/wait.ts";
+
+/** Returns the person whom the session's metadata names; null if none. */
+export const subjectOf = (metadata: Session["metadata"]): string | null =>
+  Object.hasOwn(metadata, "subject") ? (metadata["subject"] ?? null) : null;
+
+/** Returns the owner of the memory: the person that `metadata.subject` names, otherwise the session. */
+export const memoryOwnerOf = (
+  { scope }: Pick<MemoryRules, "scope">,
+  { id, metadata }: Pick<Session, "id" | "metadata">,
+): MemoryOwner => {
+  if (scope === "tenant") return "tenant";
+  const subject = subjectOf(metadata) ?? "";
+  return scope === "subject" && subject !== "" ? subjectOwner(subject) : sessionOwner(id);
+};
+
+export const subjectOwner = (subject: string): MemoryOwner => `subject:${subject}`;
+
+export const sessionOwner = (id: string): MemoryOwner => `session:${id}`;
 
 /** Remembers a run in the commit of its end: its inputs are kept as they come and stored with the answer. */
 
@@ -25,17 +44,17 @@ export const rememberInput = (draft: Draft, { thread: threadId, content, origin 
   writeEntry(draft, "inputs", run.id, truncateText(texts.join("\n"), longestInput));
 };
 
-/** Makes a row of a run for delivery; `key` distinguishes rows of the run. */
-const createMemoryRow = (
+/** Posts a row of a run; `key` distinguishes rows of the run. Returns whether the agent has a memory. */
+const postMemoryRow = (
   draft: Draft,
   threadId: string,
   { key, text, tags }: { readonly key: string; readonly text: string; readonly tags: readonly string[] },
-): MemoryRow | null => {
+): boolean => {
   const { name, memory } = agentOf(draft, threadId);
   const { id: session } = draft.state;
   const { id: run } = runOf(draft, threadId);
-  if (memory === null) return null;
-  return {
+  if (memory === null) return false;
+  postMemory(draft, {
     id: `${session}/${run}${key}`,
     at: draft.context.now,
     owner: memoryOwnerOf(memory, draft.state),
@@ -44,17 +63,8 @@ const createMemoryRow = (
     agent: name,
     text,
     tags: [...new Set([`session:${session}`, `agent:${name}`, ...tags])],
-  };
-};
-
-const postMemoryRow = (
-  draft: Draft,
-  threadId: string,
-  given: Parameters<typeof createMemoryRow>[2],
-): boolean => {
-  const row = createMemoryRow(draft, threadId, given);
-  if (row !== null) postMemory(draft, row);
-  return row !== null;
+  });
+  return true;
 };
 
 /** Remembers a run that completed its task, with its inputs and its first available answer. */
@@ -94,3 +104,50 @@ const formatExchange = (input: string, answer: string): string =>
   [`Asked: ${input}`, ...(answer === "" ? [] : [`Answered: ${truncateText(answer, longestAnswer)}`])].join(
     "\n",
   );
+
+/** The outbox holds rows for the tenant's object until it has taken them, each row once by its id. */
+
+/** Number beyond which the oldest lessons are dropped while the tenant's object does not take them. */
+const mostRows = 32;
+
+/** Most rows of one delivery. */
+export const mostMemories = 32;
+
+/** Number of failed deliveries after which memories are sent without vectors. */
+export const mostEmbeddings = 5;
+
+/** Pauses between deliveries that fail, in milliseconds. */
+const firstPause = 2_000;
+
+const longestPause = 300_000;
+
+const outboxOf = ({ state, context }: Draft): Outbox =>
+  state.outbox ?? { rows: [], tries: 0, until: context.now };
+
+export const postReflection = (draft: Draft, row: Reflection): void => {
+  const outbox = outboxOf(draft);
+  draft.state.outbox = { ...outbox, rows: [...outbox.rows, row].slice(-mostRows) };
+};
+
+/** Gives a memory a row of its own until it is taken, so that none is given up. */
+const postMemory = (draft: Draft, row: MemoryRow): void => {
+  draft.state.outbox = outboxOf(draft);
+  writeEntry(draft, "outbox", `${String(row.at).padStart(16, "0")}.${row.id}`, row as unknown as Json);
+};
+
+/**
+ * Removes the lessons whose ids, and the entries whose keys, were taken; what is left is sent later, after a pause if
+ * the delivery was not `whole`.
+ */
+export const recordDelivery = (draft: Draft, taken: ReadonlySet<string>, whole: boolean): void => {
+  const outbox = outboxOf(draft);
+  const rows = outbox.rows.filter(({ id }) => !taken.has(id));
+  const memories = draft.context.entries.heads("outbox");
+  const stored = memories.filter(({ key }) => taken.has(key));
+  for (const { key } of stored) writeEntry(draft, "outbox", key, undefined);
+  const { now } = draft.context;
+  const left = whole
+    ? { rows, tries: 0, until: now }
+    : { ...postpone(outbox, now, firstPause, longestPause), rows };
+  draft.state.outbox = rows.length + memories.length === stored.length ? null : left;
+};

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { subjectOf } from "../../agent/memory/recall.ts";
+import { subjectOf } from "../../agent/memory/remember.ts";
 import type { Session } from "../../agent/state/session.ts";
 import { wellFormedText } from "../command.ts";
 import { refuseField } from "../problems.ts";

@@ -1,13 +1,12 @@
 import * as z from "zod";
 import {
-  sessionOwner,
-  subjectOwner,
   cosineSimilarity,
   queryWords,
   selectCandidates,
   unpackVector,
   wordsOf,
 } from "../../../agent/memory/recall.ts";
+import { sessionOwner, subjectOwner } from "../../../agent/memory/remember.ts";
 import type {
   EmbeddedRow,
   Memory,
