@@ -1,4 +1,4 @@
-import { mostEpisodes } from "../../src/agent/calls/finish.ts";
+import { mostEpisodes } from "../../src/agent/context/reports.ts";
 import type { Episode } from "../../src/agent/state/events.ts";
 import type { EventText } from "../../src/session/event-lines.ts";
 import { readLogBackwards } from "./event-log.ts";

@@ -1,4 +1,4 @@
-import { shownOutput } from "../../src/agent/calls/finish.ts";
+import { shownOutput } from "../../src/agent/calls/tool-calls.ts";
 import type { SessionEvent } from "../../src/agent/state/events.ts";
 import { reportWithoutOutput } from "../../src/agent/state/events.ts";
 import { callsOfRun } from "../../src/agent/state/run.ts";

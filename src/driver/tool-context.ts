@@ -1,4 +1,4 @@
-import { findCall } from "../agent/calls/finish.ts";
+import { findCall } from "../agent/calls/tool-calls.ts";
 import { placeOf, validGrants } from "../agent/calls/grants.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import type { Call } from "../agent/state/call.ts";

@@ -1,7 +1,6 @@
 import { recordCommands, hasRunningCommands } from "../agent/calls/background-commands.ts";
-import type { CallSettlement } from "../agent/calls/finish.ts";
-import { endCall, createCallResult, elapsedOf, findCall } from "../agent/calls/finish.ts";
-import { pauseCall } from "../agent/calls/open-calls.ts";
+import type { CallSettlement } from "../agent/calls/tool-calls.ts";
+import { endCall, createCallResult, elapsedOf, findCall, pauseCall } from "../agent/calls/tool-calls.ts";
 import { comparableText } from "../agent/context/history.ts";
 import type { BoundTool } from "../agent/definition/agent.ts";
 import { startChildren } from "../agent/delegation/requests.ts";

@@ -3,7 +3,7 @@ import { truncateText, isLonger, widestId } from "../../chat/truncate.ts";
 import type { WorkReport } from "../../tools/session-request.ts";
 import { removeLeaks } from "../definition/guard.ts";
 import type { Child, ChildEnd, ChildItem, ChildRecord, ChildWork } from "../state/child.ts";
-import type { EndReason, RunState } from "../state/events.ts";
+import type { EndReason, Episode, RunState } from "../state/events.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
 import { addUsage, noUsage } from "../state/budget.ts";
@@ -12,7 +12,7 @@ import { agentOf, keepForRecall, runOf, threadOf } from "../transaction/draft.ts
 import type { Message } from "../../chat/message.ts";
 import type { Run } from "../state/run.ts";
 
-/** Reports a called agent's end to its caller. */
+/** Reads what a run has said and done, and reports a called agent's end to its caller. */
 
 const longestSummary = 2_000;
 
@@ -273,4 +273,26 @@ export const beginAnswer = (draft: Draft, threadId: string): void => {
   run.answerFrom = threadOf(draft, threadId).nextPos;
   run.counters.cutText = 0;
   run.counters.truncated = false;
+};
+
+/** Number of the newest calls that a run's summary lists. */
+export const mostEpisodes = 24;
+
+const episodeLine = ({ tool, args, success, summary }: Episode): string =>
+  `${tool}(${args}) ${success ? "ok" : "failed"}: ${summary}`;
+
+/** Returns the run's newest episodes: those that this draft adds, and stored ones before them. */
+const newestEpisodes = (draft: Draft, { id, counters }: Run): readonly Episode[] => {
+  const added = draft.events.flatMap((event) =>
+    event.type === "episode_recorded" && event.run === id ? [event.data] : [],
+  );
+  const stored = Math.min(mostEpisodes, counters.episodes) - added.length;
+  return stored <= 0 ? added.slice(-mostEpisodes) : [...draft.context.episodes(id, stored), ...added];
+};
+
+/** Returns a line for each of a run's newest 24 calls, as many as fit into 2 000 characters. */
+export const summarizeRun = (draft: Draft, run: Run): string => {
+  let lines = newestEpisodes(draft, run).map(episodeLine);
+  while (lines.length > 1 && isLonger(lines.join("\n"), longestSummary)) lines = lines.slice(1);
+  return firstCharacters(lines.join("\n"), longestSummary);
 };

@@ -4,7 +4,14 @@ import { syntheticResult } from "../../chat/results.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import { hashName } from "../../sandbox/id.ts";
 import { errorText } from "../../tools/errors.ts";
-import { answerCall, endCall, refuseCall, createCallResult, elapsedOf, findCall } from "../calls/finish.ts";
+import {
+  answerCall,
+  endCall,
+  refuseCall,
+  createCallResult,
+  elapsedOf,
+  findCall,
+} from "../calls/tool-calls.ts";
 import { childOutput } from "../context/reports.ts";
 import { notifyThread, childId, stripIds, startChild, findChildRecord } from "./start.ts";
 import type { Call } from "../state/call.ts";

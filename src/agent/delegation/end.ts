@@ -1,4 +1,4 @@
-import { findCall, answerCall, refuseCall } from "../calls/finish.ts";
+import { findCall, answerCall, refuseCall } from "../calls/tool-calls.ts";
 import { createChildEnd, workOf } from "../context/reports.ts";
 import { keepReflection } from "../memory/reflections.ts";
 import { notifyOfChildEnd, changeChild, findChildRecord, startChild, childId } from "./start.ts";

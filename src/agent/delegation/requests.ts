@@ -1,7 +1,7 @@
 import { parseArguments } from "../../tools/arguments.ts";
 import { catchThrown } from "../../tools/errors.ts";
 import type { WorkReport, SessionRequest, StartChildren } from "../../tools/session-request.ts";
-import { answerCall, refuseCall } from "../calls/finish.ts";
+import { answerCall, refuseCall } from "../calls/tool-calls.ts";
 import type { AgentCard } from "../definition/delegation.ts";
 import { matchCapabilities } from "../definition/delegation.ts";
 import type { Call } from "../state/call.ts";

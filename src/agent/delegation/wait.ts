@@ -9,7 +9,7 @@ import {
   findCall,
   answerCall,
   refuseCall,
-} from "../calls/finish.ts";
+} from "../calls/tool-calls.ts";
 import { comparableText } from "../context/history.ts";
 import { childAnswerText, childName, fitItems, childItemOf } from "../context/reports.ts";
 import { stopChild } from "../run/cancel.ts";

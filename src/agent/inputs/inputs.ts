@@ -2,7 +2,7 @@ import type { ContentPart, Json } from "../../chat/message.ts";
 import { titleOf, textOf } from "../../chat/text.ts";
 import { deadlineOf } from "../budgets/limits.ts";
 import { resetGuards } from "../calls/after-guards.ts";
-import { endOpenCalls } from "../calls/open-calls.ts";
+import { endOpenCalls } from "../calls/tool-calls.ts";
 import { withdrawPlan } from "../hooks/plan.ts";
 import { skipQuestion } from "../hooks/preparing.ts";
 import { skipVerification } from "../hooks/verification.ts";

@@ -1,5 +1,5 @@
 import { setClocks, findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
-import { wakeCalls } from "../calls/open-calls.ts";
+import { wakeCalls } from "../calls/tool-calls.ts";
 import { endChild, hasUnreportedEnd } from "../delegation/end.ts";
 import { expireQuestion, dropQuestions, answerWait, workingChildrenOf } from "../delegation/wait.ts";
 import { performRequest } from "../delegation/requests.ts";

@@ -1,7 +1,7 @@
 import { cancelAsk } from "../asks/asks.ts";
 import { stopCommands } from "../calls/background-commands.ts";
 import { loseModelCall } from "../calls/model-call.ts";
-import { endOpenCalls } from "../calls/open-calls.ts";
+import { endOpenCalls } from "../calls/tool-calls.ts";
 import { preparingPhaseOf } from "../hooks/preparing.ts";
 import { skipVerification } from "../hooks/verification.ts";
 import type { Run } from "../state/run.ts";

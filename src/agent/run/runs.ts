@@ -9,8 +9,8 @@ import { resetGuards } from "../calls/after-guards.ts";
 import { inheritCommands, stopCommands } from "../calls/background-commands.ts";
 import { passForeignContent } from "../calls/grants.ts";
 import { loseModelCall } from "../calls/model-call.ts";
-import { endOpenCalls } from "../calls/open-calls.ts";
-import { answerOf, isUnanswered, finalText, completionOf } from "../context/reports.ts";
+import { endOpenCalls } from "../calls/tool-calls.ts";
+import { answerOf, isUnanswered, finalText, completionOf, summarizeRun } from "../context/reports.ts";
 import { removeMessages } from "../context/edits.ts";
 import type { Agent } from "../definition/agent.ts";
 import { targetAt } from "../definition/agent.ts";
@@ -44,7 +44,6 @@ import { turnFallbackChain, utilizationOf } from "../transaction/next-request.ts
 import { appendResults, closeTurn } from "../turn/turns.ts";
 import { dropPreparing } from "./cancel.ts";
 import { mustMigrateFirst } from "./migrate.ts";
-import { summarizeRun } from "../calls/finish.ts";
 import type { EndReason } from "../state/events.ts";
 import { toUsd } from "../state/records.ts";
 

@@ -6,7 +6,7 @@ import type { Park, ToolOutput } from "../../tools/define-tool.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import type { CheckedChange, StoreChange, TaskStatus } from "../../tools/stores.ts";
 import { firstLine, storeChange, storeLimits } from "../../tools/stores.ts";
-import { pauseCall } from "../calls/open-calls.ts";
+import { pauseCall } from "../calls/tool-calls.ts";
 import { rememberText } from "../memory/remember.ts";
 import type { BoardFacts, TaskChange, Tasks } from "../state/board.ts";
 import { findTask, taskView, changeBoard, releaseBoard, findChangedTasks } from "../state/board.ts";

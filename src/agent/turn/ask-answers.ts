@@ -2,7 +2,7 @@ import type { Json, ResultStatus } from "../../chat/message.ts";
 import { syntheticResults } from "../../chat/results.ts";
 import { openAsk, closeAsk, mostOpenAsks, askScopeOf } from "../asks/asks.ts";
 import { changeRunBudget, raiseLimit, stopRun, describeLimit, reportReachedLimit } from "../budgets/spend.ts";
-import { endCall, parkCall, refuseCall, createCallResult, findCall } from "../calls/finish.ts";
+import { endCall, parkCall, refuseCall, createCallResult, findCall } from "../calls/tool-calls.ts";
 import { grantsOf, placeOf } from "../calls/grants.ts";
 import { pauseStep } from "../calls/model-call.ts";
 import type { EffectQuestion } from "../definition/effect.ts";

@@ -9,7 +9,7 @@ import {
   stopRun,
 } from "../budgets/spend.ts";
 import { stopCommand } from "../calls/background-commands.ts";
-import { endCallAtOnce, findCall, callInputOf, permissionOf, parkCall } from "../calls/finish.ts";
+import { endCallAtOnce, findCall, callInputOf, permissionOf, parkCall } from "../calls/tool-calls.ts";
 import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";

@@ -4,7 +4,7 @@ import { textResult } from "../../chat/results.ts";
 import type { Completion } from "../../model/completer.ts";
 import { findOverspentLimit } from "../budgets/bounds.ts";
 import { grantsOf, placeOf } from "../calls/grants.ts";
-import { endOpenCalls } from "../calls/open-calls.ts";
+import { endOpenCalls } from "../calls/tool-calls.ts";
 import { answerText } from "../context/reports.ts";
 import { numberCalls } from "../context/history.ts";
 import type { Agent, CallPlace } from "../definition/agent.ts";

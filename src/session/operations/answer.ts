@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { findCall } from "../../agent/calls/finish.ts";
+import { findCall } from "../../agent/calls/tool-calls.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import type { Ask } from "../../agent/state/ask.ts";
 import type { Call, CallPlan } from "../../agent/state/call.ts";

@@ -1,25 +1,35 @@
 import { ownEntry, parseJson } from "../../chat/json.ts";
 import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../../chat/message.ts";
-import { cleanText, firstCharacters, preview, textOf } from "../../chat/text.ts";
+import { cleanText, preview, textOf } from "../../chat/text.ts";
 import type { FileChange } from "../../sandbox/contract.ts";
 import type { Tool } from "../../tools/define-tool.ts";
 import type { ToolErrorCode } from "../../tools/errors.ts";
 import { errorText } from "../../tools/errors.ts";
 import { limitOutput } from "../../tools/output.ts";
 import type { Call, CallCompletion } from "../state/call.ts";
-import { argsOf } from "../state/call.ts";
+import { argsOf, willRunAgain } from "../state/call.ts";
 import type { Run } from "../state/run.ts";
 import { applyFileChanges } from "../state/files.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { CallWait } from "../state/wait.ts";
-import { isForCaller } from "../state/wait.ts";
+import { isForCaller, childrenOf, isDue } from "../state/wait.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, keepForRecall, runOf, callOf, assign, draftCallsOf } from "../transaction/draft.ts";
+import {
+  agentOf,
+  emit,
+  keepForRecall,
+  runOf,
+  callOf,
+  assign,
+  draftCallsOf,
+  threadOf,
+} from "../transaction/draft.ts";
 import { runAfterGuards } from "./after-guards.ts";
-import { isLonger } from "../../chat/truncate.ts";
-import type { Episode } from "../state/events.ts";
+import { syntheticResult } from "../../chat/results.ts";
+import { cancelAsk } from "../asks/asks.ts";
+import type { Ask } from "../state/ask.ts";
 
-/** Parks and ends calls, whatever the reason. */
+/** Parks, wakes and ends calls of tools, whatever the reason. */
 
 export const findCall = (run: Run | null, callId: string): Call | null =>
   callsOfRun(run).find((call) => call.call.id === callId) ?? null;
@@ -38,6 +48,20 @@ export const parkCall = (
   const until = wait.on === "ask" ? (draft.state.asks[wait.ask]?.expires_at ?? null) : wait.until;
   emit(draft, threadId, "tool_call_parked", { tool: name, on: wait.on, until }, { call: id });
   assign(callOf(draft, threadId, id), { status: "parked", wait, ...change });
+};
+
+/** Lets a running call wait and run again when the wait is over. */
+export const pauseCall = (draft: Draft, threadId: string, callId: string, wait: CallWait): void => {
+  const call = findCall(runOf(draft, threadId), callId);
+  if (call?.status === "running") parkCall(draft, threadId, call, wait);
+};
+
+/** Plans parked calls again whose time has come. */
+export const wakeCalls = (draft: Draft, threadId: string): void => {
+  const { now } = draft.context;
+  for (const { call, status, wait } of callsOfRun(threadOf(draft, threadId).run))
+    if (status === "parked" && wait?.on !== "thread" && isDue(wait, now))
+      callOf(draft, threadId, call.id).status = "planned";
 };
 
 /** Returns the milliseconds that the call has been running. */
@@ -262,11 +286,6 @@ const longestArgs = 200;
 
 const longestOutcome = 160;
 
-/** Number of the newest calls that a run's summary lists. */
-export const mostEpisodes = 24;
-
-const longestSummary = 2_000;
-
 /** Reports a call that ran, or that the cache answered, right after its end. */
 const recordEpisode = (
   draft: Draft,
@@ -284,21 +303,59 @@ const recordEpisode = (
   runOf(draft, threadId).counters.episodes += 1;
 };
 
-const episodeLine = ({ tool, args, success, summary }: Episode): string =>
-  `${tool}(${args}) ${success ? "ok" : "failed"}: ${summary}`;
-
-/** Returns the run's newest episodes: those that this draft adds, and stored ones before them. */
-const newestEpisodes = (draft: Draft, { id, counters }: Run): readonly Episode[] => {
-  const added = draft.events.flatMap((event) =>
-    event.type === "episode_recorded" && event.run === id ? [event.data] : [],
-  );
-  const stored = Math.min(mostEpisodes, counters.episodes) - added.length;
-  return stored <= 0 ? added.slice(-mostEpisodes) : [...draft.context.episodes(id, stored), ...added];
+/** Returns whether a steer skips an open call: it has not begun, or waits for an answer. */
+const isSkippable = (call: Call): boolean => {
+  const { status, attempts, wait } = call;
+  if (status === "planned" || wait?.on === "time") return attempts === 0;
+  return wait?.on === "ask" || isForCaller(wait);
 };
 
-/** Returns a line for each of a run's newest 24 calls, as many as fit into 2 000 characters. */
-export const summarizeRun = (draft: Draft, run: Run): string => {
-  let lines = newestEpisodes(draft, run).map(episodeLine);
-  while (lines.length > 1 && isLonger(lines.join("\n"), longestSummary)) lines = lines.slice(1);
-  return firstCharacters(lines.join("\n"), longestSummary);
+/** Returns whether a call goes on by itself: its tool runs, or will again, or its children do. */
+const isOngoing = (call: Call): boolean =>
+  call.status === "running" ||
+  willRunAgain(call) ||
+  (call.status === "parked" && childrenOf(call.wait) !== null);
+
+/** Returns the kind of question that a parked call has asked a person or client; undefined if none. */
+const askKindOf = ({ state }: Draft, { wait }: Call): Ask["kind"] | undefined =>
+  wait?.on === "ask" ? state.asks[wait.ask]?.kind : undefined;
+
+/** Returns whether the tool of an open call may have acted; a call that only asked a question has not. */
+const hasActed = (draft: Draft, call: Call): boolean => {
+  const { status, attempts, wait } = call;
+  if (status === "running") return true;
+  if (wait?.on === "thread") return wait.children !== null;
+  const asked = wait?.on === "ask" && askKindOf(draft, call) !== "approval";
+  return attempts > 0 && !asked;
+};
+
+/** Returns the result of an ended call. A client may have acted on its call, unless a steer skips it. */
+const endResultOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): ToolResultPart => {
+  const isGiven = how === "cancelled" && askKindOf(draft, call) === "client_tool";
+  if (!isGiven && !hasActed(draft, call)) return syntheticResult(call.call, how);
+  if (how === "skipped") return syntheticResult(call.call, "unknown");
+  return syntheticResult(call.call, "cancelledRunning");
+};
+
+/** Ends the open calls of a thread: unstarted ones are cancelled or skipped, others may have taken effect. */
+export const endOpenCalls = (
+  draft: Draft,
+  threadId: string,
+  how: "cancelled" | "skipped",
+  which: "all" | "unstarted",
+): void => {
+  for (const call of callsOfRun(threadOf(draft, threadId).run)) {
+    if (call.status === "done" || (which === "unstarted" && isOngoing(call))) continue;
+    if (how === "skipped" && !isSkippable(call)) continue;
+    const result = endResultOf(draft, call, how);
+    if (call.wait?.on === "ask") cancelAsk(draft, threadId, call.wait.ask);
+    if (isForCaller(call.wait)) forgetQuestion(draft, threadId);
+    endCallAtOnce(draft, threadId, result);
+  }
+};
+
+/** Removes a called agent's question to its caller. */
+const forgetQuestion = (draft: Draft, threadId: string): void => {
+  const thread = threadOf(draft, threadId);
+  if (thread.child !== null) thread.child = { ...thread.child, question: null };
 };
