@@ -1,11 +1,18 @@
 import * as z from "zod";
-import { fieldsAt, reportMessage, rewindThread } from "../../agent/run/rewind.ts";
 import { unpinPlanMessage } from "../../agent/state/phase.ts";
 import type { Session } from "../../agent/state/session.ts";
 import { newThread } from "../../agent/state/thread.ts";
 import type { PastView } from "../../agent/state/records.ts";
 import type { Draft, StoredBlob } from "../../agent/transaction/draft.ts";
-import { appendNote, assign, emit, recordEffects } from "../../agent/transaction/draft.ts";
+import {
+  appendNote,
+  assign,
+  emit,
+  recordEffects,
+  retireMessages,
+  takeEditNumber,
+  threadOf,
+} from "../../agent/transaction/draft.ts";
 import type { Archive } from "../command.ts";
 import { okAnswer, parseParams } from "../command.ts";
 import { defineWrite } from "../define-operation.ts";
@@ -13,8 +20,15 @@ import { ProblemError, refuse, refuseIfProblem, refuseField } from "../problems.
 import type { ForkSourceReply, ForkSourceRequest } from "../rpc.ts";
 import { accessProblem, isCreated, titleSchema, viewAfter, requireRest } from "./session.ts";
 import type { Thread } from "../../agent/state/thread.ts";
+import { isBlockPinned } from "../../chat/blocks.ts";
+import type { Message } from "../../chat/message.ts";
+import { sumShownTokens } from "../../chat/message.ts";
+import { callsOf } from "../../chat/view.ts";
 
-/** Defines the way back to a turn boundary of the chat of `main`, in the same session or in a fork. */
+/**
+ * Defines the way back to a turn boundary of the chat of `main`, in the same session or in a fork. What follows is
+ * retired, never deleted.
+ */
 
 const pastSchema = z.strictObject({
   at: z
@@ -48,6 +62,76 @@ const findPastView = (
   );
 };
 
+const turnOf = ({ run = "", turn = 0 }: Pick<Message, "run" | "turn">): string => `${run} ${turn}`;
+
+const isHumanInput = ({ role, origin }: Message): boolean => role === "user" && origin === "human";
+
+/** The causes that take messages out of the conversation; others only shorten its view. */
+const departures: ReadonlySet<string> = new Set(["clear", "rewind", "rollback"]);
+
+/** Returns the fields of a thread that stands at a past view; its chat is given. */
+const fieldsAt = (past: PastView, chat: readonly Message[], history: Thread["history"]): Partial<Thread> => {
+  const kept = past.gone.flatMap(({ message, cause }) =>
+    departures.has(cause?.reason ?? "") ? [] : message,
+  );
+  const all = [...kept, ...chat].sort((a, b) => a.pos - b.pos);
+  const turns = new Set(all.map(turnOf));
+  return {
+    chat,
+    tokens: sumShownTokens(chat),
+    removed: 0,
+    lastHidden: [],
+    seen: past.seen,
+    lastUsage: chat.some(({ pos }) => pos === past.seen) ? past.lastUsage : null,
+    previousNewest: null,
+    firstInput: all.find(isHumanInput) ?? null,
+    warnedUtilization: false,
+    effects: past.effects,
+    history: history.filter((record) => turns.has(turnOf(record))),
+  };
+};
+
+/** Shows a message as it was at a past view; a pinned one is shown whole. */
+const showAgain = ({ overlay, ...message }: Message, edit: number, isPinned: boolean): Message => {
+  const whole = { by: "api", reason: "rewind", texts: {}, media: true, tokens: message.tokens };
+  return { ...message, overlay: { ...(isPinned ? whole : (overlay ?? whole)), edit } };
+};
+
+/** Returns the chat of a past view; messages of the current view that look the same stay as they are. */
+const chatAt = (draft: Draft, thread: Thread, { shown }: PastView): readonly Message[] => {
+  const now = new Map(thread.chat.map((message) => [message.pos, message]));
+  const then = shown.map(({ message }) => message);
+  const edit = shown.some(({ changed }) => changed) ? takeEditNumber(draft) : 0;
+  return shown.map(({ message, changed }, at) =>
+    changed ? showAgain(message, edit, isBlockPinned(then, at)) : (now.get(message.pos) ?? message),
+  );
+};
+
+/** Reports a message that enters the view with its number as it was written, since a client may not have it. */
+const reportMessage = (draft: Draft, message: Message): void => {
+  const { overlay, ...original } = message;
+  const final = message.role === "assistant" && callsOf(message).length === 0;
+  emit(draft, "main", "message_added", { message: overlay === undefined ? message : original, final });
+};
+
+/** Returns `main` to a past view. Every rewind has an event, so that later places in the log show its view. */
+const rewindMain = (draft: Draft, past: PastView): void => {
+  const thread = threadOf(draft, "main");
+  const kept = new Set(past.shown.map(({ message }) => message.pos));
+  const gone = thread.chat.filter(({ pos }) => !kept.has(pos));
+  const back = past.shown.filter(({ retired }) => retired > 0);
+  const chat = chatAt(draft, thread, past);
+  if (gone.length > 0) retireMessages(draft, "main", gone, { reason: "rewind" });
+  if (back.length > 0) {
+    const messages = back.map(({ message, retired }) => [message.pos, retired] as const);
+    draft.restored.push({ thread: "main", edit: takeEditNumber(draft), messages });
+  }
+  assign(thread, fieldsAt(past, chat, thread.history));
+  recordEffects(draft, "main", past.effects);
+  emit(draft, "main", "messages_retired", { messages: gone.map(({ id }) => id), by: "rewind" });
+  for (const { message } of back) reportMessage(draft, message);
+};
+
 export const rewindOperation = defineWrite({
   name: "rewind",
   summary: "Takes the chat back to the end of a turn; what followed is retired and stays readable.",
@@ -60,7 +144,7 @@ export const rewindOperation = defineWrite({
   run: (context, params) => {
     const { draft, archive } = context;
     requireRest(draft);
-    rewindThread(draft, "main", findPastView(draft.state, archive, params));
+    rewindMain(draft, findPastView(draft.state, archive, params));
     draft.state.updatedAt = draft.context.now;
     return okAnswer(viewAfter(context));
   },
@@ -164,7 +248,7 @@ const fillFork = (
   const { agent, revision, title, metadata } = session;
   const from = { session: source, seq: past.seq };
   emit(draft, "main", "session_created", { agent, revision, ref: null, title, metadata, source: from });
-  for (const message of chat) reportMessage(draft, "main", message);
+  for (const message of chat) reportMessage(draft, message);
   if (hadWorkspace && chat.length > 0) appendNote(draft, "main", workspaceNote);
 };
 
