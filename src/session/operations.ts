@@ -1,6 +1,6 @@
 import type { Operation } from "./define-operation.ts";
 import { answerOperation } from "./operations/answer.ts";
-import { compactOperation, pinOperation } from "./operations/compact.ts";
+import { clearOperation, compactOperation, pinOperation } from "./operations/chat.ts";
 import { contextOperation } from "./operations/context.ts";
 import { forkOperation, rewindOperation } from "./operations/fork.ts";
 import { migrateOperation } from "./operations/migrate.ts";
@@ -22,13 +22,7 @@ import {
   usageOperation,
 } from "./operations/queries.ts";
 import { cancelOperation, editInputOperation, sendOperation, withdrawOperation } from "./operations/send.ts";
-import {
-  clearOperation,
-  createOperation,
-  deleteOperation,
-  getOperation,
-  patchOperation,
-} from "./operations/session.ts";
+import { createOperation, deleteOperation, getOperation, patchOperation } from "./operations/session.ts";
 import { readUploadOperation, uploadOperation, uploadsOperation } from "./operations/uploads.ts";
 import {
   deleteFileOperation,

@@ -1,28 +1,14 @@
 import { freshSession } from "../../agent/state/session.ts";
 import * as z from "zod";
-import {
-  stopAnnouncement,
-  appendAgentResult,
-  isAgentResult,
-  returnInput,
-} from "../../agent/inputs/inputs.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import { runRecordOf } from "../../agent/run/runs.ts";
 import { shownWaitReasons } from "../../agent/run/wait.ts";
 import { noFunds, noSpending } from "../../agent/state/budget.ts";
 import type { Run } from "../../agent/state/run.ts";
 import type { Session } from "../../agent/state/session.ts";
-import { newThread, emptyChat, sessionStatusOf, waitingInputsOf } from "../../agent/state/thread.ts";
+import { newThread, sessionStatusOf, waitingInputsOf } from "../../agent/state/thread.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
-import {
-  agentOf,
-  assign,
-  emit,
-  headAfter,
-  recordEffects,
-  retireMessages,
-  threadOf,
-} from "../../agent/transaction/draft.ts";
+import { agentOf, assign, emit, headAfter } from "../../agent/transaction/draft.ts";
 import type { Json } from "../../chat/message.ts";
 import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { CommandAnswer, SessionRules, WriteContext } from "../command.ts";
@@ -304,42 +290,6 @@ export const requireRest = ({ state }: Draft, isBusy: (run: Run) => boolean = ()
         meta: { run: runRecordOf(thread, thread.run) as unknown as Json },
       });
 };
-
-export const clearOperation = defineWrite({
-  name: "clear",
-  summary: "Retires the chat and begins a new usage period; the originals stay readable.",
-  scopes: ["sessions:manage"],
-  method: "POST",
-  path: "/v1/sessions/:session/clear",
-  params: z.strictObject({
-    instructions: z.string().optional().describe("Accepted as by `compact`, but nothing is summarised."),
-  }),
-  matches: "session",
-  run: (context) => {
-    const { draft } = context;
-    requireRest(draft);
-    for (const id of Object.keys(draft.state.threads)) {
-      const thread = threadOf(draft, id);
-      for (const input of thread.inbox)
-        if (isAgentResult(input)) appendAgentResult(draft, input);
-        else returnInput(draft, input, "cleared");
-      stopAnnouncement(draft, id);
-      if (thread.chat.length > 0) {
-        retireMessages(draft, id, thread.chat, { reason: "clear" });
-        emit(draft, id, "messages_retired", {
-          messages: thread.chat.map((message) => message.id),
-          by: "clear",
-        });
-      }
-      recordEffects(draft, id, {});
-      assign(thread, emptyChat);
-    }
-    draft.state.spentBefore = draft.state.spent;
-    draft.state.updatedAt = draft.context.now;
-    emit(draft, "main", "session_updated", { cleared: true });
-    return okAnswer(viewAfter(context));
-  },
-});
 
 export const deleteOperation = defineWrite({
   name: "delete",

@@ -1,15 +1,32 @@
 import * as z from "zod";
+import {
+  stopAnnouncement,
+  appendAgentResult,
+  isAgentResult,
+  returnInput,
+} from "../../agent/inputs/inputs.ts";
+import { emptyChat } from "../../agent/state/thread.ts";
+import { requireRest, viewAfter } from "./session.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import { startNextRun } from "../../agent/run/runs.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
-import { assign, emit, takeEditNumber, threadOf } from "../../agent/transaction/draft.ts";
+import {
+  assign,
+  emit,
+  recordEffects,
+  retireMessages,
+  takeEditNumber,
+  threadOf,
+} from "../../agent/transaction/draft.ts";
 import { blockEnd, blockStart } from "../../chat/blocks.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Message } from "../../chat/message.ts";
 import { sumShownTokens } from "../../chat/message.ts";
-import { acceptedAnswer, requireRunAdmission, wellFormedText } from "../command.ts";
+import { acceptedAnswer, okAnswer, requireRunAdmission, wellFormedText } from "../command.ts";
 import { defineWrite } from "../define-operation.ts";
 import { refuseField } from "../problems.ts";
+
+/** Defines what can be done to the chat as a whole: it is compacted or cleared, and messages of it are pinned. */
 
 const compactSchema = z.strictObject({
   thread: z.string().max(64).default("main"),
@@ -79,5 +96,41 @@ export const pinOperation = defineWrite({
     draft.state.updatedAt = draft.context.now;
     emit(draft, id, "session_updated", { message: messageId, pinned });
     return acceptedAnswer(draft, { message: messageId, pinned });
+  },
+});
+
+export const clearOperation = defineWrite({
+  name: "clear",
+  summary: "Retires the chat and begins a new usage period; the originals stay readable.",
+  scopes: ["sessions:manage"],
+  method: "POST",
+  path: "/v1/sessions/:session/clear",
+  params: z.strictObject({
+    instructions: z.string().optional().describe("Accepted as by `compact`, but nothing is summarised."),
+  }),
+  matches: "session",
+  run: (context) => {
+    const { draft } = context;
+    requireRest(draft);
+    for (const id of Object.keys(draft.state.threads)) {
+      const thread = threadOf(draft, id);
+      for (const input of thread.inbox)
+        if (isAgentResult(input)) appendAgentResult(draft, input);
+        else returnInput(draft, input, "cleared");
+      stopAnnouncement(draft, id);
+      if (thread.chat.length > 0) {
+        retireMessages(draft, id, thread.chat, { reason: "clear" });
+        emit(draft, id, "messages_retired", {
+          messages: thread.chat.map((message) => message.id),
+          by: "clear",
+        });
+      }
+      recordEffects(draft, id, {});
+      assign(thread, emptyChat);
+    }
+    draft.state.spentBefore = draft.state.spent;
+    draft.state.updatedAt = draft.context.now;
+    emit(draft, "main", "session_updated", { cleared: true });
+    return okAnswer(viewAfter(context));
   },
 });
