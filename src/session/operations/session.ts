@@ -26,8 +26,8 @@ import {
   budgetView,
 } from "./budget.ts";
 import { initialFilesSchema, storeInitialFiles } from "./workspace.ts";
-import { changeMetadata, metadataSchema } from "./metadata.ts";
 import { submitInput, inputSchema, jsonSchema } from "./send.ts";
+import { subjectOf } from "../../agent/memory/remember.ts";
 
 const clientToolSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z][\w-]{0,63}$/, "a letter, then letters, digits, _ and -"),
@@ -43,6 +43,15 @@ const retentionDaysSchema = z
   .describe("Days without use after which the session is deleted; can only shorten retention.session_days.");
 
 export const titleSchema = wellFormedText(256);
+
+/** Most pairs of texts that the session's owner gives; `subject` names the person whose memory agents use. */
+const mostPairs = 16;
+
+const isFull = (pairs: object): boolean => Object.keys(pairs).length > mostPairs;
+
+const metadataSchema = z
+  .record(wellFormedText(64).min(1), wellFormedText(512))
+  .refine((pairs) => !isFull(pairs), `at most ${mostPairs} pairs`);
 
 const createSchema = z.strictObject({
   ref: wellFormedText(128)
@@ -252,6 +261,26 @@ type DefinedFields<T> = { readonly [K in keyof T]?: Exclude<T[K], undefined> };
 
 const omitUndefined = <T extends object>(fields: T): DefinedFields<T> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as DefinedFields<T>;
+
+/** Changes all metadata except `subject`, which is fixed when the session is created. */
+const changeMetadata = (before: Session["metadata"], given: Session["metadata"]): Session["metadata"] => {
+  const subject = subjectOf(before);
+  const wanted = subjectOf(given) ?? subject;
+  if (wanted !== subject)
+    return refuseField(
+      "invalid_request",
+      "/metadata/subject",
+      "it is set when a session is created and stays; leave it out, or create another session for this subject",
+    );
+  const after = subject === null ? given : { ...given, subject };
+  if (isFull(after))
+    return refuseField(
+      "invalid_request",
+      "/metadata",
+      `at most ${mostPairs} pairs, and the subject, which stays, is one of them; leave one out`,
+    );
+  return after;
+};
 
 const patchSession = (context: WriteContext, params: z.output<typeof patchSchema>): CommandAnswer => {
   const { title, metadata: given, model, scope, budget, retention_days } = params;
