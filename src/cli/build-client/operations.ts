@@ -20,7 +20,7 @@ import {
 import { listUsageSchema } from "../../engine/access/tenant/usage.ts";
 import { pageQueryFields } from "../../session/paging.ts";
 import { operations } from "../../session/operations.ts";
-import { contentSchema } from "../../session/operations/content.ts";
+import { contentSchema } from "../../session/operations/uploads.ts";
 import { collectSchemas } from "../../api/documents/json-schema.ts";
 import type { SchemaCollection, SchemaObject } from "../../api/documents/json-schema.ts";
 import { readQuerySchema } from "../../api/files/workspace.ts";

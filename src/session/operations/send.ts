@@ -37,7 +37,7 @@ import {
 import { defineWrite } from "../define-operation.ts";
 import { busyRetryMs, refuse, refuseField, refuseIfProblem } from "../problems.ts";
 import { requireBudget } from "./budget.ts";
-import { contentSchema, storeContent } from "./content.ts";
+import { contentSchema, storeContent } from "./uploads.ts";
 
 /** Returns an input's content as it is stored, once the session's model is known to take it. */
 const takeContent = (
