@@ -7,7 +7,7 @@ import type { Engines } from "../src/engine/engines.ts";
 import type { MigrationTarget } from "../src/agent/run/migrate.ts";
 import { migrateOperation } from "../src/session/operations/migrate.ts";
 import { findMigrationTarget, findTargetInTime, findFollowedRevision, migrateAtRest } from "./migration.ts";
-import { parseParams } from "../src/session/command.ts";
+import { parseParams } from "../src/session/define-operation.ts";
 import { forkOperation } from "../src/session/operations/fork.ts";
 import { emptySession } from "../src/session/operations/session.ts";
 import type { OperationContext } from "../src/session/perform.ts";

@@ -1,7 +1,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { needsSession } from "../src/session/define-operation.ts";
 import { findOperation } from "../src/session/operations.ts";
-import type { Archive } from "../src/session/command.ts";
+import type { Archive } from "../src/session/define-operation.ts";
 import { perform, problemReply } from "../src/session/perform.ts";
 import { readForkSource } from "../src/session/operations/fork.ts";
 import {

@@ -5,7 +5,7 @@ import type { CallerConstraints } from "../../src/agent/state/child.ts";
 import { constraintsBlobId } from "../../src/agent/state/child.ts";
 import type { RunRecord } from "../../src/agent/state/records.ts";
 import type { StoredAnswer } from "../../src/agent/transaction/draft.ts";
-import type { Archive } from "../../src/session/command.ts";
+import type { Archive } from "../../src/session/define-operation.ts";
 import type { LoggedEvent } from "../../src/session/event-lines.ts";
 import { eventLinesOf, threadOfScope } from "../../src/session/event-lines.ts";
 import type { PageStart, PagedRow } from "../../src/session/paging.ts";

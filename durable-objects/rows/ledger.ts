@@ -2,7 +2,7 @@ import type { LedgerRow } from "../../src/agent/state/records.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import type { DailyUsage } from "../../src/engine/access/rpc.ts";
 import { dayOf } from "../../src/engine/access/tenant/days.ts";
-import type { Archive } from "../../src/session/command.ts";
+import type { Archive } from "../../src/session/define-operation.ts";
 import { readLogBackwards } from "./event-log.ts";
 
 /**

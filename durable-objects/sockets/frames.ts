@@ -1,7 +1,7 @@
 import type { Session } from "../../src/agent/state/session.ts";
 import type { Json } from "../../src/chat/message.ts";
 import { limitForSocket } from "../../src/engine/access/authenticate.ts";
-import type { Archive, SessionRules } from "../../src/session/command.ts";
+import type { Archive, SessionRules } from "../../src/session/define-operation.ts";
 import type { ClientFrame } from "../../src/session/frames.ts";
 import { closeCodes, streamLimits } from "../../src/session/frames.ts";
 import { createSnapshot } from "../../src/session/operations/queries.ts";

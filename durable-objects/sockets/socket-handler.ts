@@ -2,7 +2,7 @@ import type { Lock } from "../../src/driver/work.ts";
 import { createLock } from "../../src/driver/work.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { fieldsOf } from "../../src/chat/json.ts";
-import { parseParams } from "../../src/session/command.ts";
+import { parseParams } from "../../src/session/define-operation.ts";
 import { clientFrameSchema, closeCodes, commandIdOf, streamLimits } from "../../src/session/frames.ts";
 import { parseInput } from "../../src/session/json-text.ts";
 import { accessProblem } from "../../src/session/operations/session.ts";

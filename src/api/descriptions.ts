@@ -4,7 +4,7 @@ import { fieldsOf } from "../chat/json.ts";
 import { operatorTenant } from "../engine/access/key-store.ts";
 import { getTenantObject, sessionIdPattern } from "../engine/access/names.ts";
 import { isSet } from "../engine/secrets/secrets.ts";
-import { parseParams } from "../session/command.ts";
+import { parseParams } from "../session/define-operation.ts";
 import { refuse, refuseField } from "../session/problems.ts";
 import { describePlan, explainedCallSchema } from "../session/explain.ts";
 import type { ExplainedCall } from "../session/explain.ts";

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { getTenantObject } from "../engine/access/names.ts";
 import { createPinnedServers } from "../engine/tools/pinned-servers.ts";
 import type { TenantServerStore } from "../engine/tools/pinned-servers.ts";
-import { parseParams } from "../session/command.ts";
+import { parseParams } from "../session/define-operation.ts";
 import { refuse } from "../session/problems.ts";
 import { jsonResponse } from "./answers.ts";
 import type { AuthorizedContext } from "./context.ts";

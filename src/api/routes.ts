@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parseParams } from "../session/command.ts";
+import { parseParams } from "../session/define-operation.ts";
 import { refuse } from "../session/problems.ts";
 import { pageOfList, pageQueryFields } from "../session/paging.ts";
 import { jsonResponse } from "./answers.ts";

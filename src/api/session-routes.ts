@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parseParams } from "../session/command.ts";
+import { parseParams } from "../session/define-operation.ts";
 import { operations } from "../session/operations.ts";
 import type { OperationName } from "../session/operations.ts";
 import { contextOperation } from "../session/operations/context.ts";

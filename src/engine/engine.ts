@@ -2,7 +2,7 @@ import type { Json, Part } from "../chat/message.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import type { Embedder, BriefingRules } from "../agent/definition/memory.ts";
 import type { TeamBudgets } from "../agent/state/budget.ts";
-import type { SessionRules } from "../session/command.ts";
+import type { SessionRules } from "../session/define-operation.ts";
 import type { CallerConstraints } from "../agent/state/child.ts";
 import type { StoreRules } from "../agent/state/records.ts";
 import type { CallPlan } from "../agent/state/call.ts";

@@ -1,4 +1,4 @@
-import type { SessionRules } from "../session/command.ts";
+import type { SessionRules } from "../session/define-operation.ts";
 import type { Problem } from "../session/problems.ts";
 import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";
 import type { BoundTool } from "../agent/definition/agent.ts";

@@ -6,10 +6,22 @@ import { fieldsOf } from "../chat/json.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Redactor } from "../tools/redaction.ts";
-import type { Archive, CommandAnswer, ReadContext, WriteContext } from "./command.ts";
-import { findKeptAnswer, requireSameBody, requireUnchanged } from "./command.ts";
-import type { Operation, ReadOperation, WriteOperation } from "./define-operation.ts";
-import { needsSession, pathParametersOf } from "./define-operation.ts";
+import type {
+  Archive,
+  CommandAnswer,
+  ReadContext,
+  WriteContext,
+  Operation,
+  ReadOperation,
+  WriteOperation,
+} from "./define-operation.ts";
+import {
+  findKeptAnswer,
+  requireSameBody,
+  requireUnchanged,
+  needsSession,
+  pathParametersOf,
+} from "./define-operation.ts";
 import { findOperation } from "./operations.ts";
 import { accessProblem } from "./operations/session.ts";
 import { ProblemError, refuse, refuseIfProblem, refuseScope } from "./problems.ts";

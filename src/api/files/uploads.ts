@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parseParams } from "../../session/command.ts";
+import { parseParams } from "../../session/define-operation.ts";
 import { readUploadOperation, uploadOperation } from "../../session/operations/uploads.ts";
 import { refuse, refuseField } from "../../session/problems.ts";
 import { fromBase64, toBase64 } from "../../tools/base64.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { parseParams } from "../../session/command.ts";
+import { parseParams } from "../../session/define-operation.ts";
 import type { OperationName } from "../../session/operations.ts";
 import { cursorSentence, pageOfList, pageQueryFields } from "../../session/paging.ts";
 import { ProblemError, refuseField, workspaceProblem } from "../../session/problems.ts";

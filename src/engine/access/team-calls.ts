@@ -1,4 +1,4 @@
-import { parseParams } from "../../session/command.ts";
+import { parseParams } from "../../session/define-operation.ts";
 import { mintToken, mintTokenSchema } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
 import { createReply, performDirectoryCall } from "./directory-calls.ts";

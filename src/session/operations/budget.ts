@@ -17,8 +17,8 @@ import type { Draft } from "../../agent/transaction/draft.ts";
 import type { AnswerAction } from "../../agent/turn/ask-answers.ts";
 import { answerAsk } from "../../agent/turn/ask-answers.ts";
 import { count, duration, fraction } from "../../schema.ts";
-import type { SessionRules, WriteContext } from "../command.ts";
-import { refuseAnswer } from "../command.ts";
+import type { SessionRules, WriteContext } from "../define-operation.ts";
+import { refuseAnswer } from "../define-operation.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { toUsd } from "../../agent/state/records.ts";
 

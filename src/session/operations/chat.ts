@@ -22,8 +22,13 @@ import { blockEnd, blockStart } from "../../chat/blocks.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Message } from "../../chat/message.ts";
 import { sumShownTokens } from "../../chat/message.ts";
-import { acceptedAnswer, okAnswer, requireRunAdmission, wellFormedText } from "../command.ts";
-import { defineWrite } from "../define-operation.ts";
+import {
+  acceptedAnswer,
+  okAnswer,
+  requireRunAdmission,
+  wellFormedText,
+  defineWrite,
+} from "../define-operation.ts";
 import { refuseField } from "../problems.ts";
 
 /** Defines what can be done to the chat as a whole: it is compacted or cleared, and messages of it are pinned. */

@@ -5,7 +5,7 @@ import type { CallerConstraints } from "../../agent/state/child.ts";
 import type { ContextSnapshot, LedgerRow } from "../../agent/state/records.ts";
 import { buildView } from "../../chat/view.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import type { CommandAnswer, ReadContext } from "../command.ts";
+import type { CommandAnswer, ReadContext } from "../define-operation.ts";
 import type { CallWithChat, RecordedCall } from "../context-view.ts";
 import { formatContextView, contextView } from "../context-view.ts";
 import { defineRead } from "../define-operation.ts";

@@ -13,9 +13,8 @@ import {
   takeEditNumber,
   threadOf,
 } from "../../agent/transaction/draft.ts";
-import type { Archive } from "../command.ts";
-import { okAnswer, parseParams } from "../command.ts";
-import { defineWrite } from "../define-operation.ts";
+import type { Archive } from "../define-operation.ts";
+import { okAnswer, parseParams, defineWrite } from "../define-operation.ts";
 import { ProblemError, refuse, refuseIfProblem, refuseField } from "../problems.ts";
 import type { ForkSourceReply, ForkSourceRequest } from "../rpc.ts";
 import { accessProblem, isCreated, titleSchema, viewAfter, requireRest } from "./session.ts";

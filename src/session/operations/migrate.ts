@@ -5,8 +5,7 @@ import { hasRun } from "../../agent/state/thread.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { createDraft } from "../../agent/transaction/draft.ts";
 import type { Json } from "../../chat/message.ts";
-import { acceptedAnswer, okAnswer } from "../command.ts";
-import { defineWrite } from "../define-operation.ts";
+import { acceptedAnswer, okAnswer, defineWrite } from "../define-operation.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { requireRest } from "./session.ts";
 

@@ -26,15 +26,15 @@ import type { Draft } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
-import type { CommandAnswer, Archive, WriteContext } from "../command.ts";
+import type { CommandAnswer, Archive, WriteContext } from "../define-operation.ts";
 import {
   acceptedAnswer,
   requireRunAdmission,
   requireStorage,
   requireUnchanged,
   wellFormedText,
-} from "../command.ts";
-import { defineWrite } from "../define-operation.ts";
+  defineWrite,
+} from "../define-operation.ts";
 import { busyRetryMs, refuse, refuseField, refuseIfProblem } from "../problems.ts";
 import { requireBudget } from "./budget.ts";
 import { contentSchema, storeContent } from "./uploads.ts";

@@ -9,9 +9,15 @@ import type { Draft } from "../../agent/transaction/draft.ts";
 import { headAfter } from "../../agent/transaction/draft.ts";
 import { fieldsOf } from "../../chat/json.ts";
 import type { Sandbox } from "../../sandbox/contract.ts";
-import type { CommandAnswer, ReadContext, WriteContext } from "../command.ts";
-import { findKeptAnswer, okAnswer, requireSameBody, wellFormedText } from "../command.ts";
-import { defineRead, defineWrite } from "../define-operation.ts";
+import type { CommandAnswer, ReadContext, WriteContext } from "../define-operation.ts";
+import {
+  findKeptAnswer,
+  okAnswer,
+  requireSameBody,
+  wellFormedText,
+  defineRead,
+  defineWrite,
+} from "../define-operation.ts";
 import { refuse, refuseIfProblem, refuseField } from "../problems.ts";
 import type { Problem } from "../problems.ts";
 import type { FileChangeReport, PerformedReply, SessionReply } from "../rpc.ts";

@@ -1,5 +1,5 @@
 import { fieldsOf } from "../../../chat/json.ts";
-import { parseParams } from "../../../session/command.ts";
+import { parseParams } from "../../../session/define-operation.ts";
 import type { Tables } from "../database.ts";
 import { createReply, performDirectoryCall } from "../directory-calls.ts";
 import type { DirectoryOperations } from "../directory-calls.ts";
