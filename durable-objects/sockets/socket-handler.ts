@@ -4,7 +4,7 @@ import type { Session } from "../../src/agent/state/session.ts";
 import { fieldsOf } from "../../src/chat/json.ts";
 import { parseParams } from "../../src/session/define-operation.ts";
 import { clientFrameSchema, closeCodes, commandIdOf, streamLimits } from "../../src/session/frames.ts";
-import { parseInput } from "../../src/session/json-text.ts";
+import { parseInput } from "../../src/session/mistakes.ts";
 import { accessProblem } from "../../src/session/operations/session.ts";
 import type { Problem } from "../../src/session/problems.ts";
 import { problemBody, ProblemError, problemKinds, refuse } from "../../src/session/problems.ts";

@@ -1,5 +1,5 @@
 import { isJsonObject } from "../chat/json.ts";
-import { parseInput, refuseJson } from "../session/json-text.ts";
+import { parseInput, refuseJson } from "../session/mistakes.ts";
 import { refuse } from "../session/problems.ts";
 
 /** Reads request bodies: each is limited in size and depth and holds one well-formed JSON object. */

@@ -18,7 +18,7 @@ import type { Usage } from "../model/completer.ts";
 import { describeIssue } from "../schema.ts";
 import type { PastChat } from "./context-view.ts";
 import type { LoggedEvent } from "./event-lines.ts";
-import { fieldProblems, findReservedField } from "./fields.ts";
+import { fieldProblems, findReservedField } from "./mistakes.ts";
 import type { ForkSource } from "./operations/fork.ts";
 import type { PageStart, PagedRow } from "./paging.ts";
 import type { Problem } from "./problems.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { depthOf } from "../../src/chat/json.ts";
-import { findJsonFault, positionIn } from "../../src/session/json-text.ts";
+import { findJsonFault, positionIn } from "../../src/session/mistakes.ts";
 
 /** Where a text stops being JSON (AP-2). */
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { unknownFieldMessage } from "../../session/fields.ts";
+import { unknownFieldMessage } from "../../session/mistakes.ts";
 import { requireEventTypes } from "../../session/operations/event-filter.ts";
 import { eventsOperation } from "../../session/operations/queries.ts";
 import { streamLimits } from "../../session/frames.ts";
