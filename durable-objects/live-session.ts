@@ -5,7 +5,7 @@ import { nextEpoch } from "../src/agent/state/run.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import type { Driver } from "../src/driver/drive.ts";
 import { createDriver } from "../src/driver/drive.ts";
-import { gateEmbedders } from "../src/driver/tickets.ts";
+import { gateEmbedders } from "../src/driver/model-call.ts";
 import type { Host, TenantDay } from "../src/driver/host.ts";
 import type { NotesOwner } from "../src/engine/access/tenant/notes.ts";
 import type { Engine } from "../src/engine/engine.ts";

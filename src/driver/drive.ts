@@ -18,7 +18,7 @@ import { runVerification } from "./verification.ts";
 import { settleLostChange } from "./workspace-files.ts";
 import type { Host } from "./host.ts";
 import { runModelAttempt } from "./think.ts";
-import { createTickets } from "./tickets.ts";
+import { createTickets } from "./model-call.ts";
 import { runToolCall } from "./tool.ts";
 import type { WorkContext } from "./work.ts";
 import { createLazyAbort, createLock, createToolCache } from "./work.ts";

@@ -1,7 +1,7 @@
 import type { Draft } from "../agent/transaction/draft.ts";
 import type { ToolOutput } from "../tools/define-tool.ts";
 import type { Host } from "./host.ts";
-import type { Tickets } from "./tickets.ts";
+import type { Tickets } from "./model-call.ts";
 
 /** What one piece of work may use. */
 export interface WorkContext {
