@@ -9,7 +9,9 @@ import { viewFrom } from "../sandbox/folder-view.ts";
 import type { ToolContext } from "../tools/define-tool.ts";
 import { noReach } from "../tools/reach.ts";
 import type { Host } from "./host.ts";
-import type { Attachments } from "./tool-outcome.ts";
+import type { StoredBlob } from "../agent/transaction/draft.ts";
+import type { ContentPart } from "../chat/message.ts";
+import { toBase64 } from "../tools/base64.ts";
 import type { LazyAbort, WorkContext } from "./work.ts";
 import type { SharedNotes } from "../agent/definition/memory.ts";
 import { memoryOwnerOf } from "../agent/memory/remember.ts";
@@ -57,6 +59,39 @@ export const createCallTime = (
         reject(ending.signal().reason);
       });
       return promise;
+    },
+  };
+};
+
+const mostBytes = 5 * 1_048_576;
+
+const mostBytesInAll = 20 * 1_048_576;
+
+/** Bytes that a tool attaches: they are stored in the commit of the outcome that shows them, or not at all. */
+export interface Attachments {
+  readonly keep: ToolContext["keep"];
+  /** Lists the attachments that a result shows; null means that it shows bytes which were never attached. */
+  readonly shown: (content: string | readonly ContentPart[]) => readonly StoredBlob[] | null;
+}
+
+/** Creates the attachments of a call; `start` identifies one start of that call within its session. */
+export const createAttachments = (start: string): Attachments => {
+  const kept = new Map<string, string>();
+  let size = 0;
+  return {
+    keep: (bytes) => {
+      size += bytes.length;
+      if (bytes.length > mostBytes) throw new Error(`more than ${mostBytes} bytes cannot be kept`);
+      if (size > mostBytesInAll) throw new Error(`a call keeps at most ${mostBytesInAll} bytes`);
+      const id = `m.${start}.${kept.size}`;
+      kept.set(id, toBase64(bytes));
+      return id;
+    },
+    shown: (content) => {
+      if (typeof content === "string") return [];
+      const ids = content.flatMap((part) => (part.type === "text" ? [] : (part.blob ?? [])));
+      const blobs = ids.map((id) => ({ id, text: kept.get(id) ?? null }));
+      return blobs.every((blob): blob is StoredBlob => blob.text !== null) ? blobs : null;
     },
   };
 };

@@ -9,31 +9,128 @@ import type { Call } from "../agent/state/call.ts";
 import { argsOf } from "../agent/state/call.ts";
 import type { Session } from "../agent/state/session.ts";
 import { storeOutput, watchTask } from "../agent/stores/tasks.ts";
-import type { Draft } from "../agent/transaction/draft.ts";
+import type { Draft, StoredBlob } from "../agent/transaction/draft.ts";
 import { agentOf } from "../agent/transaction/draft.ts";
 import { changeCall, parkCallOnAnswer, parkCallOnAsk } from "../agent/turn/ask-answers.ts";
 import { takeArguments } from "../tools/arguments.ts";
 import { canonicalJson } from "../tools/canonical.ts";
 import type { Parked, Tool, ToolOutput, ToolContext } from "../tools/define-tool.ts";
 import { toolError, toToolError } from "../tools/errors.ts";
-import { isCallCurrent, createCallTime, createToolContext, writeSharedNotes } from "./tool-context.ts";
-import type { ToolOutcome } from "./tool-outcome.ts";
 import {
-  createOutcome,
-  asCancelled,
-  cancelledOutcome,
-  checkOutcome,
   createAttachments,
-  refuseOutput,
-  timeoutOutcome,
-  withAttachments,
-} from "./tool-outcome.ts";
+  isCallCurrent,
+  createCallTime,
+  createToolContext,
+  writeSharedNotes,
+} from "./tool-context.ts";
 import type { WorkContext } from "./work.ts";
 import type { Host } from "./host.ts";
-import type { ToolStart } from "./tool-context.ts";
+import type { ToolStart, Attachments } from "./tool-context.ts";
 import { createLazyAbort, withTimeout } from "./work.ts";
+import type { ContentPart, ResultStatus } from "../chat/message.ts";
+import { syntheticResults } from "../chat/results.ts";
+import { utf8Length } from "../chat/tokens.ts";
+import { readPark, outputProblem } from "../tools/result-check.ts";
 
 /** Runs one tool call, from the stored `running` to the stored outcome, with its cache and limits. */
+
+/** Outcomes of tool calls: what a tool may return, and what stands for it when it is cancelled or takes too long. */
+
+/** How a call ended: with an output, or with a wait. */
+type ToolOutcome =
+  | {
+      readonly kind: "output";
+      readonly output: ToolOutput;
+      readonly status: ResultStatus;
+      /** What the cache answered; null means that it was not asked. */
+      readonly cache: "hit" | "miss" | null;
+      /** Stored bytes that the output shows. */
+      readonly kept?: readonly StoredBlob[];
+    }
+  | { readonly kind: "parked"; readonly park: Parked["parked"] };
+
+/** Returns an outcome with a text that the tool did not return itself. */
+const createOutcome = (content: ToolOutput["content"], status: ResultStatus): ToolOutcome => ({
+  kind: "output",
+  output: { content, isError: status !== "ok" },
+  status,
+  cache: null,
+});
+
+/** Adds to an output the bytes that it shows. */
+const withAttachments = (attachments: Attachments, outcome: ToolOutcome): ToolOutcome => {
+  if (outcome.kind === "parked") return outcome;
+  const kept = attachments.shown(outcome.output.content);
+  if (kept === null) return refuseOutput("an image that it did not attach");
+  return kept.length === 0 ? outcome : { ...outcome, kept };
+};
+
+const errorOutcome = ({ content }: ToolOutput): ToolOutcome => createOutcome(content, "error");
+
+const cancelledOutcome: ToolOutcome = createOutcome(syntheticResults.cancelledRunning, "cancelled");
+
+/** Returns the outcome of a timeout: a call that must not be made twice may have taken effect before. */
+const timeoutOutcome = ({ call: { name }, plan }: Call, ms: number): ToolOutcome => {
+  const stopped = `${name} took longer than ${ms / 1000} s and was stopped`;
+  return plan.safety === "unsafe"
+    ? createOutcome(`unknown: ${stopped}. It may have taken effect: check before repeating it.`, "unknown")
+    : errorOutcome(toolError("timeout", stopped));
+};
+
+/** Keeps the tool's own report of its end after a cancel: only the tool knows what it did before it stopped. */
+const asCancelled = (outcome: ToolOutcome): ToolOutcome => {
+  if (outcome.kind === "parked") return cancelledOutcome;
+  if (outcome.status === "ok") return outcome;
+  const { content } = outcome.output;
+  const notice: ContentPart = { type: "text", text: syntheticResults.cancelledRunning };
+  return {
+    ...outcome,
+    output: {
+      ...outcome.output,
+      content: typeof content === "string" ? `${notice.text}\n${content}` : [notice, ...content],
+      isError: true,
+    },
+    status: "cancelled",
+  };
+};
+
+const longestDetails = 65_536;
+
+/** Refuses what a tool returned, as if it had thrown. */
+const refuseOutput = (what: string): never => {
+  throw new Error(`the tool returned ${what}`);
+};
+
+/** Names what a tool returned: an object that can be stored, or something that is no output. */
+const shapeOf = (result: unknown): string => {
+  if (result === undefined || result === null) return "nothing";
+  if (Array.isArray(result)) return "a list";
+  if (Object(result) !== result) return typeof result === "string" ? "a text" : `a ${typeof result}`;
+  try {
+    return typeof JSON.stringify(result) === "string" ? "object" : "no JSON";
+  } catch {
+    return "no JSON";
+  }
+};
+
+/** Checks that a tool returned what tools may return: text or parts, and details that are JSON. */
+const checkOutcome = (result: ToolOutput | Parked): ToolOutcome => {
+  const shape = shapeOf(result);
+  if (shape !== "object") return refuseOutput(`${shape}; its run returns an object like { content: "…" }`);
+  if ("parked" in result) {
+    const park = readPark(result.parked);
+    return park === null ? refuseOutput("a `parked` value that is no wait") : { kind: "parked", park };
+  }
+  const problem = outputProblem(result);
+  if (problem !== null) return refuseOutput(problem);
+  const { details } = result;
+  if (details !== undefined && utf8Length(JSON.stringify(details)) > longestDetails)
+    return refuseOutput("details of more than 64 KiB");
+  const status = result.status ?? (result.isError === true ? "error" : "ok");
+  return { kind: "output", output: result, status, cache: null };
+};
+
+/** The cache holds results of reads until the workspace may have changed. */
 
 const changesWorkspace = (tool: Tool): boolean => tool.workspace === "write" || tool.workspace === undefined;
 
@@ -90,42 +187,30 @@ const comparedTextOf = (
   return volatile.length === 0 ? {} : { compared: comparableText(content, volatile) };
 };
 
-/** Converts an output to the form in which it is stored. */
-const settlementOf = (
+/** Applies the output's changes to the shared stores, and converts it to the form in which it is stored. */
+const settleOutput = (
   draft: Draft,
   threadId: string,
   call: Call,
-  {
-    output: { content, exitCode, details, changes, statusText },
-    status,
-    cache,
-  }: Extract<ToolOutcome, { kind: "output" }>,
-): CallSettlement => ({
-  result: {
-    ...createCallResult(draft, threadId, call, status, content),
-    ...(exitCode === undefined ? {} : { exit_code: exitCode }),
-  },
-  durationMs: cache === "hit" ? 0 : elapsedOf(draft, call),
-  cached: cache === "hit",
-  ...(cache === "miss" ? { missed: true } : {}),
-  ...(details === undefined ? {} : { details }),
-  ...(changes === undefined ? {} : { changes }),
-  ...(statusText === undefined ? {} : { statusText }),
-  ...comparedTextOf(draft, threadId, call, content),
-});
-
-/** Settles the call and applies the output's changes to the shared stores. */
-const settleStores = (
-  draft: Draft,
-  threadId: string,
-  call: Call,
-  outcome: Extract<ToolOutcome, { kind: "output" }>,
+  { output, status: given, cache }: Extract<ToolOutcome, { kind: "output" }>,
 ): CallSettlement => {
+  const { exitCode, details, changes, statusText } = output;
   const author = { thread: threadId, call: call.call.id };
-  const { content, status, changed } = storeOutput(draft, author, outcome.output, outcome.status);
-  const output = { ...outcome.output, content };
-  const settlement = settlementOf(draft, threadId, call, { ...outcome, status, output });
-  return changed ? { ...settlement, stored: true } : settlement;
+  const { content, status, changed } = storeOutput(draft, author, output, given);
+  return {
+    result: {
+      ...createCallResult(draft, threadId, call, status, content),
+      ...(exitCode === undefined ? {} : { exit_code: exitCode }),
+    },
+    durationMs: cache === "hit" ? 0 : elapsedOf(draft, call),
+    cached: cache === "hit",
+    ...(cache === "miss" ? { missed: true } : {}),
+    ...(details === undefined ? {} : { details }),
+    ...(changes === undefined ? {} : { changes }),
+    ...(statusText === undefined ? {} : { statusText }),
+    ...comparedTextOf(draft, threadId, call, content),
+    ...(changed ? { stored: true } : {}),
+  };
 };
 
 /** Keeps what a call learned about its tool's MCP server. */
@@ -154,7 +239,7 @@ const storeOutcome = (work: WorkContext, threadId: string, call: Call, outcome: 
     else {
       draft.blobs.push(...(outcome.kept ?? []));
       storeServerReport(draft, threadId, current, outcome.output);
-      endCall(draft, threadId, id, settleStores(draft, threadId, current, outcome));
+      endCall(draft, threadId, id, settleOutput(draft, threadId, current, outcome));
       recordCommands(draft, threadId, outcome.output);
     }
   });
@@ -163,21 +248,16 @@ const storeOutcome = (work: WorkContext, threadId: string, call: Call, outcome: 
 
 /** Runs the call that the state says is running. */
 export const runToolCall = async (work: WorkContext, threadId: string, call: Call): Promise<void> => {
-  const { host } = work;
-  const agent = host.agent(threadId);
-  const bound = agent.tools.get(call.call.name) ?? null;
-  if (bound === null) {
-    const gone = createOutcome(
-      toolError("unavailable", `${call.call.name} is not part of this deployment`).content,
-      "error",
-    );
-    storeOutcome(work, threadId, call, gone);
+  const bound = work.host.agent(threadId).tools.get(call.call.name);
+  if (bound === undefined) {
+    const gone = toolError("unavailable", `${call.call.name} is not part of this deployment`);
+    storeOutcome(work, threadId, call, errorOutcome(gone));
     return;
   }
   const parsed = takeArguments(bound.tool, argsOf(call));
   const outcome = parsed.ok
     ? await runCached(work, threadId, call, bound, parsed.args)
-    : createOutcome(parsed.error.content, "error");
+    : errorOutcome(parsed.error);
   storeOutcome(work, threadId, call, outcome);
 };
 
@@ -200,7 +280,7 @@ const takeThrown = (
   error: unknown,
 ): ToolOutcome => {
   if (!ended) host.logThrown({ thread, step: call.id, tool: call.name }, error);
-  return host.redactor.value(createOutcome(toToolError(error).content, "error"));
+  return host.redactor.value(errorOutcome(toToolError(error)));
 };
 
 const notesTimeoutMs = 10_000;

@@ -5,7 +5,7 @@ import type { Sandbox } from "../../src/sandbox/contract.ts";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
 import { parseArguments } from "../../src/tools/arguments.ts";
 import type { Parked, ToolContext, ToolOutput } from "../../src/tools/define-tool.ts";
-import { createAttachments } from "../../src/driver/tool-outcome.ts";
+import { createAttachments } from "../../src/driver/tool-context.ts";
 import { noReach } from "../../src/tools/reach.ts";
 import { createCoreToolbox, toolboxes } from "../../src/toolboxes/index.ts";
 import { createLocalWorkspace, type LocalWorkspace } from "../sandbox/local.ts";
