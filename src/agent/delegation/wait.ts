@@ -44,7 +44,7 @@ export const workingChildrenOf = (draft: Draft, children: ChildWait | null): rea
   });
 
 /** Returns the item that the caller reads of a child at work, with its open question. */
-export const liveChildItem = (thread: Thread): ChildItem => {
+const liveChildItem = (thread: Thread): ChildItem => {
   const { id, agent, child } = thread;
   const question = child?.question ?? null;
   if (question === null) return { agent, child: id, state: "running" };

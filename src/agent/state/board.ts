@@ -26,7 +26,7 @@ export interface BoardFacts {
 }
 
 /** `update` may change a status to one of these; only `claim` and `reassign` lead to `in_progress`. */
-export const successors: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
+const successors: Readonly<Record<TaskStatus, readonly TaskStatus[]>> = {
   pending: ["cancelled"],
   in_progress: ["completed", "failed", "cancelled", "pending"],
   failed: ["pending", "cancelled"],
@@ -39,11 +39,11 @@ export const findTask = (tasks: Tasks, id: string): StoredTask | null => ownEntr
 /** Returns the number of a task, from 1 in the order of creation. */
 export const taskNumber = ({ id }: StoredTask): number => Number(id.slice("task_".length));
 
-export const isBroken = (tasks: Tasks, id: string): boolean =>
+const isBroken = (tasks: Tasks, id: string): boolean =>
   ["failed", "cancelled"].includes(findTask(tasks, id)?.status ?? "");
 
 /** Returns the dependencies that keep a task from being worked on. */
-export const blockers = (tasks: Tasks, task: StoredTask, policy: OnDependencyFailure): readonly string[] =>
+const blockers = (tasks: Tasks, task: StoredTask, policy: OnDependencyFailure): readonly string[] =>
   task.blocked_by.filter(
     (id) => findTask(tasks, id)?.status !== "completed" && !(policy === "ignore" && isBroken(tasks, id)),
   );
