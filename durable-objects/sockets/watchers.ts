@@ -1,12 +1,12 @@
 import type { Delta, ProviderFrame } from "../../src/agent/state/events.ts";
 import type { LoggedEvent } from "../../src/session/event-lines.ts";
-import { eventHeadOf } from "../../src/session/event-lines.ts";
 import {
+  eventHeadOf,
   matchesFilter,
   takeEvents,
   isShownToAll,
   showEvents,
-} from "../../src/session/operations/event-filter.ts";
+} from "../../src/session/event-lines.ts";
 import type { StreamFilter } from "../../src/session/frames.ts";
 import { closeCodes, eventFrame, eventsMessage, joinFrames, streamLimits } from "../../src/session/frames.ts";
 import type { Connections, Viewer } from "./connections.ts";

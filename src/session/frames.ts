@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { fieldsOf } from "../chat/json.ts";
 import { isBodyOptional, pathParametersOf } from "./define-operation.ts";
-import type { EventFilter } from "./operations/event-filter.ts";
+import type { EventFilter } from "./event-lines.ts";
 import { operations } from "./operations.ts";
-import { describeUnknownType, findUnknownType } from "./operations/event-filter.ts";
+import { describeUnknownType, findUnknownType } from "./event-lines.ts";
 
 /** Defines the frames of the session's WebSocket. A message is one frame or an array of frames. */
 

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import type { Json } from "../../src/chat/message.ts";
-import { fitData } from "../../src/session/event-lines.ts";
-import { showEvents } from "../../src/session/operations/event-filter.ts";
+import { fitData, showEvents } from "../../src/session/event-lines.ts";
 
 const approvalOf = (input: Json) => ({
   id: "ask_1",

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { unknownFieldMessage } from "../../session/mistakes.ts";
-import { requireEventTypes } from "../../session/operations/event-filter.ts";
+import { requireEventTypes } from "../../session/event-lines.ts";
 import { eventsOperation } from "../../session/operations/queries.ts";
 import { streamLimits } from "../../session/frames.ts";
 import { ProblemError } from "../../session/problems.ts";

@@ -11,7 +11,7 @@ import { firstCharacters } from "../../chat/text.ts";
 import type { Usage } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../define-operation.ts";
 import { jsonAnswer, joinRows, rowsAnswer, defineRead } from "../define-operation.ts";
-import { showAsk } from "./event-filter.ts";
+import { showAsk } from "../event-lines.ts";
 import type { PageStart, Page, PagedRow } from "../paging.ts";
 import { cursorBindingOf, takeFitting, pageOf, pageQueryFields, pageRows, readCursor } from "../paging.ts";
 import { taskNumber, taskView } from "../../agent/state/board.ts";

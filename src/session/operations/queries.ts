@@ -5,7 +5,7 @@ import { toUsd } from "../../agent/state/records.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Archive, CommandAnswer, ReadContext } from "../define-operation.ts";
 import { jsonAnswer, joinRows, defineRead } from "../define-operation.ts";
-import { showEvents, requireEventTypes, takeEvents } from "./event-filter.ts";
+import { showEvents, requireEventTypes, takeEvents } from "../event-lines.ts";
 import { limitSchema, limitSentence, pageBytes, takeFitting, wholeNumberSchema } from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
