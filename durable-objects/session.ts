@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { needsSession } from "../src/session/define-operation.ts";
 import { findOperation } from "../src/session/operations.ts";
 import type { Archive } from "../src/session/define-operation.ts";
-import { perform, problemReply } from "../src/session/perform.ts";
+import { perform, problemReply, explainCall, explainedCallSchema } from "../src/session/perform.ts";
 import { readForkSource } from "../src/session/operations/fork.ts";
 import {
   abandonChange,
@@ -13,7 +13,6 @@ import {
 import { accessProblem } from "../src/session/operations/session.ts";
 import { ProblemError, refuse, workspaceProblem } from "../src/session/problems.ts";
 import { closeCodes } from "../src/session/frames.ts";
-import { explainCall, explainedCallSchema } from "../src/session/explain.ts";
 import { awaitsLogin, settleLogins } from "../src/session/operations/answer.ts";
 import type {
   FileChangeReport,
