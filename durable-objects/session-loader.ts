@@ -1,4 +1,4 @@
-import { createLock } from "../src/driver/work.ts";
+import { createLock } from "../src/driver/host.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import type { Draft } from "../src/agent/transaction/draft.ts";
 import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";

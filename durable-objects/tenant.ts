@@ -1,4 +1,4 @@
-import { createLock } from "../src/driver/work.ts";
+import { createLock } from "../src/driver/host.ts";
 import { DurableObject } from "cloudflare:workers";
 import type { AuthorizationAnswer } from "../src/tools/egress/server-authorization.ts";
 import type {

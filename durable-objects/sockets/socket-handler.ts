@@ -1,5 +1,5 @@
-import type { Lock } from "../../src/driver/work.ts";
-import { createLock } from "../../src/driver/work.ts";
+import type { Lock } from "../../src/driver/host.ts";
+import { createLock } from "../../src/driver/host.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { fieldsOf } from "../../src/chat/json.ts";
 import { parseParams } from "../../src/session/define-operation.ts";

@@ -13,8 +13,8 @@ import { firstCharacters, textOf } from "../chat/text.ts";
 import { isLonger, truncateText } from "../chat/truncate.ts";
 import type { LocalizedFile, Sandbox } from "../sandbox/contract.ts";
 import { readOrDefault, readText } from "./workspace-files.ts";
-import type { WorkContext } from "./work.ts";
-import { withTimeout } from "./work.ts";
+import type { WorkContext } from "./host.ts";
+import { withTimeout } from "./host.ts";
 
 /** Fetches what the model learns about its surroundings before the first turn of a run. */
 

@@ -4,9 +4,8 @@ import { mostEmbeddings, mostMemories, recordDelivery } from "../agent/memory/re
 import type { EndingCommand } from "../agent/state/records.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
-import type { Host } from "./host.ts";
-import type { LazyAbort, WorkContext } from "./work.ts";
-import { withTimeout } from "./work.ts";
+import type { Host, LazyAbort, WorkContext } from "./host.ts";
+import { withTimeout } from "./host.ts";
 
 /** Returns whether a command has ended; false if the sandbox did not answer. A refusal means that it has ended. */
 const isEnded = async (sandbox: Sandbox, exec: string): Promise<boolean> => {

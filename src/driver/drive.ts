@@ -16,12 +16,11 @@ import { fetchBriefing } from "./briefing.ts";
 import { runPreparedEffect } from "./effect.ts";
 import { runVerification } from "./verification.ts";
 import { settleLostChange } from "./workspace-files.ts";
-import type { Host } from "./host.ts";
+import type { Host, WorkContext } from "./host.ts";
 import { runModelAttempt } from "./think.ts";
 import { createTickets } from "./model-call.ts";
 import { runToolCall } from "./tool.ts";
-import type { WorkContext } from "./work.ts";
-import { createLazyAbort, createLock, createToolCache } from "./work.ts";
+import { createLazyAbort, createLock, createToolCache } from "./host.ts";
 
 /** Carries out what the stored state says is under way, and nothing else. */
 export interface Driver {

@@ -31,8 +31,8 @@ import { estimateText } from "../chat/tokens.ts";
 import type { ModelRequest } from "../model/completer.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { makeModelCall } from "./model-call.ts";
-import type { WorkContext } from "./work.ts";
-import { createLock } from "./work.ts";
+import type { WorkContext } from "./host.ts";
+import { createLock } from "./host.ts";
 
 /** Runs one effect that needs a model or a person, from the stored `preparing` to its stored edits. */
 

@@ -14,9 +14,8 @@ import type { CompleteOptions, Completion, ModelRequest } from "../model/complet
 import type { ModelFailure, ModelErrorCode } from "../model/error.ts";
 import { ModelError } from "../model/error.ts";
 import type { GateSettlement, ReserveAnswer, ReserveRequest } from "../model/gate.ts";
-import type { Host } from "./host.ts";
-import type { WorkContext } from "./work.ts";
-import { withTimeout } from "./work.ts";
+import type { Host, WorkContext } from "./host.ts";
+import { withTimeout } from "./host.ts";
 import { allTargets } from "../agent/definition/agent.ts";
 import type { Thread } from "../agent/state/thread.ts";
 import type { Embedder } from "../agent/definition/memory.ts";

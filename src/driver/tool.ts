@@ -23,10 +23,9 @@ import {
   createToolContext,
   writeSharedNotes,
 } from "./tool-context.ts";
-import type { WorkContext } from "./work.ts";
-import type { Host } from "./host.ts";
+import type { WorkContext, Host } from "./host.ts";
 import type { ToolStart, Attachments } from "./tool-context.ts";
-import { createLazyAbort, withTimeout } from "./work.ts";
+import { createLazyAbort, withTimeout } from "./host.ts";
 import type { ContentPart, ResultStatus } from "../chat/message.ts";
 import { syntheticResults } from "../chat/results.ts";
 import { utf8Length } from "../chat/tokens.ts";

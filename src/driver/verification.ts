@@ -13,7 +13,7 @@ import type { CommandResult } from "../sandbox/commands.ts";
 import { commandMargin, execIdOf, followCommand, locateCommand } from "../sandbox/commands.ts";
 import type { ExecRequest, Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
-import type { WorkContext } from "./work.ts";
+import type { WorkContext } from "./host.ts";
 import { isJsonObject, parseJson } from "../chat/json.ts";
 import { readOrDefault, readText } from "./workspace-files.ts";
 

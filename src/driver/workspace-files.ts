@@ -9,8 +9,7 @@ import type { Draft } from "../agent/transaction/draft.ts";
 import type { FileChange, Sandbox, ChangeOutcome } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
 import { fromBase64 } from "../tools/base64.ts";
-import type { Host } from "./host.ts";
-import type { WorkContext } from "./work.ts";
+import type { Host, WorkContext } from "./host.ts";
 import { cleanText } from "../chat/text.ts";
 
 /** Writes one file and returns its changes, or why the workspace refuses it; throws if another try may help. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createLazyAbort } from "../../src/driver/work.ts";
+import { createLazyAbort } from "../../src/driver/host.ts";
 
 test("SE-31: an ending that is asked for aborts its signal, whenever that was made", () => {
   const early = createLazyAbort();
