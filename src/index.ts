@@ -1,8 +1,7 @@
 import { createRouter } from "./api/index.ts";
 import type { RouterContext, RouterEnv } from "./api/index.ts";
 import type { Effect } from "./agent/definition/effect.ts";
-import type { Guard } from "./agent/definition/guard.ts";
-import type { Middleware } from "./agent/definition/middleware.ts";
+import type { Guard, Middleware } from "./agent/definition/guard.ts";
 import type { Team } from "./config/team.ts";
 import type { Protocol } from "./protocols/protocol.ts";
 import type { Profile } from "./providers/profile.ts";

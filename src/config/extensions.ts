@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { fieldsOf } from "../chat/json.ts";
 import type { Effect } from "../agent/definition/effect.ts";
-import type { Guard } from "../agent/definition/guard.ts";
-import type { Middleware } from "../agent/definition/middleware.ts";
+import type { Guard, Middleware } from "../agent/definition/guard.ts";
 import { effectKinds } from "../effects/schema.ts";
 import { protocols } from "../providers/index.ts";
 import { providerKinds } from "../providers/schema.ts";

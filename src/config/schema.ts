@@ -1,8 +1,7 @@
 import * as z from "zod";
 import { budgetsSchema } from "./sections/budgets.ts";
 import type { Effect } from "../agent/definition/effect.ts";
-import type { Guard } from "../agent/definition/guard.ts";
-import type { Middleware } from "../agent/definition/middleware.ts";
+import type { Guard, Middleware } from "../agent/definition/guard.ts";
 import { limitsSchema, retentionSchema, sessionsSchema } from "./sections/limits.ts";
 import { effectSchemaOf } from "../effects/schema.ts";
 import { modelsSchema } from "../model/schema.ts";

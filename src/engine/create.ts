@@ -1,7 +1,6 @@
 import { freshSession } from "../agent/state/session.ts";
 import type { Effect } from "../agent/definition/effect.ts";
-import type { Guard } from "../agent/definition/guard.ts";
-import type { Middleware } from "../agent/definition/middleware.ts";
+import type { Guard, Middleware } from "../agent/definition/guard.ts";
 import { estimateTokens } from "../chat/tokens.ts";
 import type { TokenFamily } from "../chat/tokens.ts";
 import type { TeamAgent as AgentConfig, Team } from "../config/team.ts";

@@ -1,7 +1,12 @@
 import type { Agent, RunLimits, RunLogger } from "../agent/definition/agent.ts";
 import { checkFinishResult, checkStartResult } from "../agent/definition/checks.ts";
-import type { AnswerVerdict, Guardrail } from "../agent/definition/guard.ts";
-import type { Middleware, RunOutcome, StartHook } from "../agent/definition/middleware.ts";
+import type {
+  AnswerVerdict,
+  Guardrail,
+  Middleware,
+  RunOutcome,
+  StartHook,
+} from "../agent/definition/guard.ts";
 import { countCharacters } from "../chat/text.ts";
 import { isMiddleware, middlewareKinds } from "../config/sections/agent.ts";
 import type { BuiltInMiddleware } from "../config/sections/agent.ts";

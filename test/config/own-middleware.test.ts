@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineMiddleware } from "../../src/agent/definition/middleware.ts";
+import { defineMiddleware } from "../../src/agent/definition/guard.ts";
 import { buildFiles } from "../../src/config/build/emit.ts";
 import { complaints, compile, team } from "./support.ts";
 

@@ -9,7 +9,7 @@ import type { Message, ToolResultPart } from "../../src/chat/message.ts";
 import type { ChildItem } from "../../src/agent/state/child.ts";
 import type { DataOf, EventType, StoredEvent } from "../../src/agent/state/events.ts";
 import type { Bindings } from "../../src/engine/secrets/secrets.ts";
-import type { Middleware } from "../../src/agent/definition/middleware.ts";
+import type { Middleware } from "../../src/agent/definition/guard.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
 
 /** Teams of several agents from YAML, each with a script of its own: the n-th call of a thread gets its agent's n-th reply. */

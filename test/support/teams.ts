@@ -1,11 +1,10 @@
 import type { Effect } from "../../src/agent/definition/effect.ts";
-import type { Guard } from "../../src/agent/definition/guard.ts";
+import type { Guard, Middleware } from "../../src/agent/definition/guard.ts";
 import { compileTeam } from "../../src/config/build/compile.ts";
 import type { Team } from "../../src/config/team.ts";
 import { createEngine } from "../../src/engine/create.ts";
 import type { EngineOptions } from "../../src/engine/create.ts";
 import type { Bindings } from "../../src/engine/secrets/secrets.ts";
-import type { Middleware } from "../../src/agent/definition/middleware.ts";
 import type { OutputCheck } from "../../src/engine/middleware.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 import type { Protocol } from "../../src/protocols/protocol.ts";

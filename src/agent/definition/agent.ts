@@ -12,9 +12,8 @@ import type { Grant } from "../state/session.ts";
 import type { Delegation } from "./delegation.ts";
 import { noDelegation } from "./delegation.ts";
 import type { BoundEffect } from "./effect.ts";
-import type { BoundGuard, Guardrail } from "./guard.ts";
+import type { BoundGuard, Guardrail, StartHook } from "./guard.ts";
 import type { MemoryRules } from "./memory.ts";
-import type { StartHook } from "./middleware.ts";
 
 /** The engine builds an agent from config and bindings on each wake; an agent is never stored. */
 

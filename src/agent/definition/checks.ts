@@ -5,8 +5,7 @@ import { isLonger } from "../../chat/truncate.ts";
 import { describeIssue } from "../../schema.ts";
 import { failureReasons } from "../state/events.ts";
 import type { ChatEdit, EffectResult, Inject, OverlayEdit, Retire } from "./effect.ts";
-import type { AfterGuardResult, GuardStop, GuardVerdict } from "./guard.ts";
-import type { FinishResult, StartResult } from "./middleware.ts";
+import type { AfterGuardResult, GuardStop, GuardVerdict, FinishResult, StartResult } from "./guard.ts";
 
 /** Checks results of effects, guards and middleware, which a team's own code may have written. */
 

@@ -1,6 +1,6 @@
 import { textOf } from "../../chat/text.ts";
 import { catchThrown } from "../../tools/errors.ts";
-import type { MiddlewareRun, StartHook, StartResult } from "../definition/middleware.ts";
+import type { MiddlewareRun, StartHook, StartResult } from "../definition/guard.ts";
 import { hasPlanned } from "../state/phase.ts";
 import { findTaskMessage } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";

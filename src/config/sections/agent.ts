@@ -1,5 +1,5 @@
 import * as z from "zod";
-import type { Middleware } from "../../agent/definition/middleware.ts";
+import type { Middleware } from "../../agent/definition/guard.ts";
 import { count, duration, fraction, name, text } from "../../schema.ts";
 
 /** Schema of an agent's calls of others. */

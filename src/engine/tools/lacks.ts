@@ -1,6 +1,5 @@
 import type { Effect } from "../../agent/definition/effect.ts";
-import type { Middleware } from "../../agent/definition/middleware.ts";
-import type { Guard } from "../../agent/definition/guard.ts";
+import type { Middleware, Guard } from "../../agent/definition/guard.ts";
 import type { TeamAgent as AgentConfig, Team } from "../../config/team.ts";
 import { isOfKind } from "../../effects/schema.ts";
 import type { Toolbox } from "../../tools/define-tool.ts";

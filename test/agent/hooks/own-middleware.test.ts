@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineMiddleware } from "../../../src/agent/definition/middleware.ts";
+import { defineMiddleware } from "../../../src/agent/definition/guard.ts";
 import type {
   FinishResult,
   MiddlewareRun,
   RunOutcome,
   StartResult,
-} from "../../../src/agent/definition/middleware.ts";
+} from "../../../src/agent/definition/guard.ts";
 import { createEngine } from "../../../src/engine/create.ts";
 import { chatOf, childIds, crew, delegate, endings } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";

@@ -1,6 +1,6 @@
 import type { DataOf, EventType, ReportedMessage, StoredEvent } from "../../../src/agent/state/events.ts";
 import type { ToolResultPart } from "../../../src/chat/message.ts";
-import type { Middleware } from "../../../src/agent/definition/middleware.ts";
+import type { Middleware } from "../../../src/agent/definition/guard.ts";
 import type { OutputCheck } from "../../../src/engine/middleware.ts";
 import type { Tool } from "../../../src/tools/define-tool.ts";
 import type { Bench } from "../../support/bench.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import type { FinishResult } from "../../../src/agent/definition/middleware.ts";
-import { defineMiddleware } from "../../../src/agent/definition/middleware.ts";
+import type { FinishResult } from "../../../src/agent/definition/guard.ts";
+import { defineMiddleware } from "../../../src/agent/definition/guard.ts";
 import { crew, coder, delegate, endings, lead, resultsOf, writer } from "../../support/crew.ts";
 import { settle } from "../../support/power-cut.ts";
 import { done, look, replies, said } from "../../support/scripts.ts";

@@ -1,4 +1,4 @@
-import type { Middleware } from "../../../src/agent/definition/middleware.ts";
+import type { Middleware } from "../../../src/agent/definition/guard.ts";
 import type { Bench } from "../../support/bench.ts";
 import type { Toolbox } from "../../../src/tools/define-tool.ts";
 import { openBench } from "../../support/bench.ts";
