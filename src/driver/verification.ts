@@ -1,6 +1,5 @@
 import type { Agent } from "../agent/definition/agent.ts";
-import { preparingPhaseOf } from "../agent/hooks/preparing.ts";
-import { startCheckCommand, verificationWorkOf } from "../agent/hooks/verification.ts";
+import { preparingPhaseOf, startCheckCommand, verificationWorkOf } from "../agent/hooks/preparing.ts";
 import type { Run } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { CheckCommand, VerificationWork } from "../agent/state/phase.ts";

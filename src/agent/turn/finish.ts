@@ -9,7 +9,7 @@ import { answerText } from "../context/reports.ts";
 import { numberCalls } from "../context/history.ts";
 import type { Agent, CallPlace } from "../definition/agent.ts";
 import { guardAnswer } from "../hooks/middleware.ts";
-import { deferToVerification } from "../hooks/verification.ts";
+import { deferToVerification, compactOverflow } from "../hooks/preparing.ts";
 import type { Call, CallPlan } from "../state/call.ts";
 import type { Grant } from "../state/session.ts";
 import type { Run } from "../state/run.ts";
@@ -17,7 +17,6 @@ import { openChildren, isSteeredByPerson, steeringInputsOf } from "../state/thre
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
 import { handleReachedLimit } from "./ask-answers.ts";
-import { compactOverflow } from "../hooks/preparing.ts";
 import { judgeCalls } from "./calls.ts";
 import { closeTurn, startRepair } from "./turns.ts";
 

@@ -1,5 +1,5 @@
 import { guardAnswer } from "../hooks/middleware.ts";
-import { startVerification, describeCheck, verificationWorkOf } from "../hooks/verification.ts";
+import { startVerification, describeCheck, verificationWorkOf } from "../hooks/preparing.ts";
 import type { Run } from "../state/run.ts";
 import type { AfterVerification, VerificationWork } from "../state/phase.ts";
 import { lastCharacters } from "../../chat/text.ts";
