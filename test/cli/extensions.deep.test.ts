@@ -225,7 +225,7 @@ describe("CF-6: a wrong definition is one finding, at its place", () => {
 
 test("AG-37 CF-1: middleware of the file is known to the team file, and its parameters are checked there", () => {
   const definition = [
-    `import { defineMiddleware } from ${from("src/agent/definition/middleware.ts")};`,
+    `import { defineMiddleware } from ${from("src/agent/definition/guard.ts")};`,
     "export const middleware = [defineMiddleware({",
     '  kind: "sign", params: z.strictObject({ name: z.string() }),',
     "  finish: (run, { text }, { name }) => ({ text: text + name + run.depth }),",
