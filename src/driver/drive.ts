@@ -22,7 +22,7 @@ import { runToolCall } from "./tool.ts";
 import { createLazyAbort, createLock, createToolCache, withTimeout } from "./host.ts";
 import { recordEndTry } from "../agent/calls/background-commands.ts";
 import type { EmbeddedRow, MemoryRow } from "../agent/definition/memory.ts";
-import { mostEmbeddings, mostMemories, recordDelivery } from "../agent/memory/remember.ts";
+import { mostEmbeddings, mostMemories, recordDelivery } from "../agent/memory/memories.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
 

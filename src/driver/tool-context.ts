@@ -13,7 +13,7 @@ import type { StoredBlob } from "../agent/transaction/draft.ts";
 import type { ContentPart } from "../chat/message.ts";
 import { toBase64 } from "../tools/base64.ts";
 import type { SharedNotes } from "../agent/definition/memory.ts";
-import { memoryOwnerOf } from "../agent/memory/remember.ts";
+import { memoryOwnerOf } from "../agent/memory/memories.ts";
 import { findTask, taskView } from "../agent/state/board.ts";
 import type { MemoryHit, StoreChange, Stores } from "../tools/stores.ts";
 import { storeChange } from "../tools/stores.ts";

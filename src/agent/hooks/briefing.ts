@@ -3,7 +3,7 @@ import { mostOpenAsks } from "../asks/asks.ts";
 import type { LocalizedFile, LocalizeQuery } from "../../sandbox/contract.ts";
 import type { Agent } from "../definition/agent.ts";
 import type { Memory } from "../definition/memory.ts";
-import { memoryNote } from "../memory/recall.ts";
+import { memoryNote } from "../memory/memories.ts";
 import { formatReflections } from "../memory/reflections.ts";
 import type { Reflection } from "../state/records.ts";
 import type { Run, BriefingTopic } from "../state/run.ts";

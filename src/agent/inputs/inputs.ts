@@ -5,7 +5,7 @@ import { resetGuards } from "../calls/after-guards.ts";
 import { endOpenCalls } from "../calls/tool-calls.ts";
 import { withdrawPlan } from "../hooks/plan.ts";
 import { skipQuestion, skipVerification } from "../hooks/preparing.ts";
-import { rememberInput } from "../memory/remember.ts";
+import { rememberInput } from "../memory/memories.ts";
 import type { Input, Thread } from "../state/thread.ts";
 import { isAgentMessage, steeringInputsOf, waitingInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";

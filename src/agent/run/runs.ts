@@ -28,7 +28,7 @@ import {
   returnInputs,
   isAgentResult,
 } from "../inputs/inputs.ts";
-import { rememberInput, rememberRun } from "../memory/remember.ts";
+import { rememberInput, rememberRun } from "../memory/memories.ts";
 import { toApiLimits, costOf } from "../state/budget.ts";
 import { constraintsBlobId } from "../state/child.ts";
 import type { Input, Thread } from "../state/thread.ts";

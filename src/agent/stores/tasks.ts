@@ -7,7 +7,7 @@ import type { ToolErrorCode } from "../../tools/errors.ts";
 import type { CheckedChange, StoreChange, TaskStatus } from "../../tools/stores.ts";
 import { firstLine, storeChange, storeLimits } from "../../tools/stores.ts";
 import { pauseCall } from "../calls/tool-calls.ts";
-import { rememberText } from "../memory/remember.ts";
+import { rememberText } from "../memory/memories.ts";
 import type { BoardFacts, TaskChange, Tasks } from "../state/board.ts";
 import { findTask, taskView, changeBoard, releaseBoard, findChangedTasks } from "../state/board.ts";
 import type { EntryHead, EntryStore } from "../state/records.ts";

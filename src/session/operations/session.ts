@@ -26,7 +26,7 @@ import {
 } from "./budget.ts";
 import { initialFilesSchema, storeInitialFiles } from "./workspace.ts";
 import { submitInput, inputSchema, jsonSchema } from "./send.ts";
-import { subjectOf } from "../../agent/memory/remember.ts";
+import { subjectOf } from "../../agent/memory/memories.ts";
 
 const clientToolSchema = z.strictObject({
   name: z.string().regex(/^[A-Za-z][\w-]{0,63}$/, "a letter, then letters, digits, _ and -"),

@@ -6,7 +6,7 @@ import {
   selectCandidates,
   unpackVector,
   wordsOf,
-} from "../../../src/agent/memory/recall.ts";
+} from "../../../src/agent/memory/memories.ts";
 import { addMemories, recallMemories, recentMemories } from "../../../src/engine/access/tenant/memories.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 

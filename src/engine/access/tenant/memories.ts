@@ -5,8 +5,9 @@ import {
   selectCandidates,
   unpackVector,
   wordsOf,
-} from "../../../agent/memory/recall.ts";
-import { sessionOwner, subjectOwner } from "../../../agent/memory/remember.ts";
+  sessionOwner,
+  subjectOwner,
+} from "../../../agent/memory/memories.ts";
 import type {
   EmbeddedRow,
   Memory,

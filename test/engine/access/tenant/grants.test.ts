@@ -8,7 +8,7 @@ import { indexSession } from "../../../../src/engine/access/tenant/session-index
 import { performTenantCall } from "../../../../src/engine/access/tenant/calls.ts";
 import type { TenantOperation } from "../../../../src/engine/access/rpc.ts";
 import { addMemories } from "../../../../src/engine/access/tenant/memories.ts";
-import { subjectOwner } from "../../../../src/agent/memory/remember.ts";
+import { subjectOwner } from "../../../../src/agent/memory/memories.ts";
 import { summary } from "../summary.ts";
 import { memoryTables } from "../tables.ts";
 
