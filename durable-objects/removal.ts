@@ -1,4 +1,4 @@
-import { pauseAfter } from "../src/agent/state/wait.ts";
+import { pauseAfter } from "../src/agent/state/ask.ts";
 import { ProblemError } from "../src/session/problems.ts";
 import type { Decision } from "../src/session/decisions.ts";
 import { chunkDecisions } from "../src/session/decisions.ts";

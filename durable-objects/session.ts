@@ -28,7 +28,7 @@ import type {
 } from "../src/session/rpc.ts";
 import { poisonRuns } from "../src/agent/run/runs.ts";
 import type { Session } from "../src/agent/state/session.ts";
-import { pauseAfter } from "../src/agent/state/wait.ts";
+import { pauseAfter } from "../src/agent/state/ask.ts";
 import { getSessionObject, getTenantObject, teamObjectName } from "../src/engine/access/names.ts";
 import type { TeamDirectory, TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { PlacedNamespace, TenantAddress } from "../src/sandbox/jurisdiction.ts";

@@ -1,5 +1,5 @@
 import { sessionStatusOf } from "../../src/agent/state/thread.ts";
-import { pauseAfter } from "../../src/agent/state/wait.ts";
+import { pauseAfter } from "../../src/agent/state/ask.ts";
 import type { Ask } from "../../src/agent/state/ask.ts";
 import type { Lease } from "../../src/agent/state/budget.ts";
 import type { Session } from "../../src/agent/state/session.ts";

@@ -6,7 +6,7 @@ import type { PendingFileChange } from "../agent/state/files.ts";
 import { attemptId } from "../agent/state/phase.ts";
 import type { PreparedWork } from "../agent/state/phase.ts";
 import type { EndingCommand } from "../agent/state/records.ts";
-import { isTryDue } from "../agent/state/wait.ts";
+import { isTryDue } from "../agent/state/ask.ts";
 import { callsOfRun } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
 import { hasRun, hasWork } from "../agent/state/thread.ts";

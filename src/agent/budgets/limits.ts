@@ -4,7 +4,7 @@ import type { LimitKind, ReachedLimit, Bound, BudgetScope, TeamBudgets } from ".
 import type { Run, RunClock } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
-import { isDue } from "../state/wait.ts";
+import { isDue } from "../state/ask.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { requestTokens, toolTokens, nextAttempt } from "../transaction/next-request.ts";

@@ -2,7 +2,7 @@ import type { ToolOutput } from "../../tools/define-tool.ts";
 import type { Call } from "../state/call.ts";
 import type { BackgroundCommands, EndingCommand } from "../state/records.ts";
 import { noBackgroundCommands } from "../state/records.ts";
-import { mostSandboxTries, postpone } from "../state/wait.ts";
+import { mostSandboxTries, postpone } from "../state/ask.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";

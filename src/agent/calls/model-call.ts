@@ -13,7 +13,7 @@ import type { LedgerRow } from "../state/records.ts";
 import { toUsd } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import { noUsage } from "../state/budget.ts";
-import type { AskWait, RetryWait } from "../state/wait.ts";
+import type { AskWait, RetryWait } from "../state/ask.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
 import type { WaitingPhase } from "../transaction/next-request.ts";

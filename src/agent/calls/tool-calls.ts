@@ -11,8 +11,8 @@ import { argsOf, willRunAgain } from "../state/call.ts";
 import type { Run } from "../state/run.ts";
 import { applyFileChanges } from "../state/files.ts";
 import { callsOfRun } from "../state/run.ts";
-import type { CallWait } from "../state/wait.ts";
-import { isForCaller, childrenOf, isDue } from "../state/wait.ts";
+import type { CallWait, Ask } from "../state/ask.ts";
+import { isForCaller, childrenOf, isDue } from "../state/ask.ts";
 import type { Draft } from "../transaction/draft.ts";
 import {
   agentOf,
@@ -27,7 +27,6 @@ import {
 import { runAfterGuards } from "./after-guards.ts";
 import { syntheticResult } from "../../chat/results.ts";
 import { cancelAsk } from "../asks/asks.ts";
-import type { Ask } from "../state/ask.ts";
 
 /** Parks, wakes and ends calls of tools, whatever the reason. */
 

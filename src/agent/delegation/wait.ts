@@ -20,7 +20,7 @@ import { isChildOpen, isAskingCaller, openChildren } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, callOf, threadOf } from "../transaction/draft.ts";
 import { stripIds, changeChild, findChildRecord, notifyThread } from "./start.ts";
-import { childrenOf, isDue } from "../state/wait.ts";
+import { childrenOf, isDue } from "../state/ask.ts";
 import { applyFileChanges, changesOf } from "../state/files.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { errorText } from "../../tools/errors.ts";

@@ -15,7 +15,7 @@ import type {
 } from "../state/phase.ts";
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
-import { openAskOf } from "../state/wait.ts";
+import { openAskOf } from "../state/ask.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf, emit } from "../transaction/draft.ts";
 import { applyEffectResult } from "./effects.ts";

@@ -1,4 +1,4 @@
-import { pauseAfter } from "../state/wait.ts";
+import { pauseAfter } from "../state/ask.ts";
 import type { ServerReport } from "../../tools/define-tool.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import { ownEntry } from "../../chat/json.ts";

@@ -21,7 +21,7 @@ import {
 import { beginAnswer, isUnanswered } from "../context/reports.ts";
 import { parseJson } from "../../chat/json.ts";
 import { truncateText, isLonger } from "../../chat/truncate.ts";
-import { pauseAfter } from "../state/wait.ts";
+import { pauseAfter } from "../state/ask.ts";
 import type { EndReason, RunState } from "../state/events.ts";
 import type { Run } from "../state/run.ts";
 

@@ -22,7 +22,7 @@ import { callsOfRun, runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
 import { isBreachOpen } from "../state/phase.ts";
-import { childrenOf } from "../state/wait.ts";
+import { childrenOf } from "../state/ask.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, pruneTrees, runOf, threadOf } from "../transaction/draft.ts";

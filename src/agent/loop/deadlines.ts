@@ -2,7 +2,7 @@ import { findBudgetHold } from "../budgets/limits.ts";
 import { missingAgentCheckMs, missingAgentLimitMs } from "../run/wait.ts";
 import type { PendingFileChange } from "../state/files.ts";
 import type { EndingCommand, Outbox } from "../state/records.ts";
-import { isTryDue } from "../state/wait.ts";
+import { isTryDue } from "../state/ask.ts";
 import type { Run } from "../state/run.ts";
 import { runDeadlineOf, waitsOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";

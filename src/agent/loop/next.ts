@@ -8,8 +8,8 @@ import { planAskOf, isBreachOpen, isVerificationOpen } from "../state/phase.ts";
 import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { steeringInputsOf } from "../state/thread.ts";
-import type { RetryWait } from "../state/wait.ts";
-import { isDue } from "../state/wait.ts";
+import type { RetryWait } from "../state/ask.ts";
+import { isDue } from "../state/ask.ts";
 
 /** The one thing that a thread does next. */
 export type Step =

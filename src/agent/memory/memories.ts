@@ -9,7 +9,7 @@ import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 import type { Session } from "../state/session.ts";
 import type { Outbox, Reflection } from "../state/records.ts";
-import { postpone } from "../state/wait.ts";
+import { postpone } from "../state/ask.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 

@@ -1,15 +1,14 @@
 import { ownEntry } from "../../chat/json.ts";
 import { closeLease } from "../budgets/lease.ts";
 import { findBudgetHold } from "../budgets/limits.ts";
-import type { WaitReason } from "../state/ask.ts";
+import type { WaitReason, Wait } from "../state/ask.ts";
 import { planAskOf } from "../state/phase.ts";
 import type { Run } from "../state/run.ts";
 import { callsOfRun, waitsOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
-import type { Wait } from "../state/wait.ts";
-import { childrenOf, openAskOf } from "../state/wait.ts";
+import { childrenOf, openAskOf } from "../state/ask.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
 import type { AgentResolver } from "../definition/agent.ts";

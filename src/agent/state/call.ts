@@ -2,7 +2,7 @@ import type { Json, ToolCallPart, ToolResultPart } from "../../chat/message.ts";
 import type { ClosedPath } from "../../sandbox/contract.ts";
 import type { Safety, WorkspaceUse } from "../../tools/define-tool.ts";
 import type { CallRecord } from "./records.ts";
-import type { CallWait } from "./wait.ts";
+import type { CallWait } from "./ask.ts";
 
 /** Describes a tool call of a reply, from its plan to its outcome. */
 

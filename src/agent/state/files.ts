@@ -1,5 +1,5 @@
 import type { FileChange } from "../../sandbox/contract.ts";
-import type { Retry } from "./wait.ts";
+import type { Retry } from "./ask.ts";
 
 /** Sorts each file that a run has changed into one list, by its change since the run's start. */
 

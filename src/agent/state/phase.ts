@@ -1,7 +1,7 @@
 import type { FallbackChain } from "../../model/retry.ts";
 import type { Call } from "./call.ts";
 import type { Run } from "./run.ts";
-import type { AskWait, RetryWait } from "./wait.ts";
+import type { AskWait, RetryWait } from "./ask.ts";
 import type { Purpose } from "../../model/completer.ts";
 import type { BudgetReservation } from "./budget.ts";
 import type { Message } from "../../chat/message.ts";

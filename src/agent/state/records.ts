@@ -2,7 +2,7 @@ import type { Cause, Json, Message, ResultStatus } from "../../chat/message.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
 import type { ModelErrorCode } from "../../model/error.ts";
 import type { EndReason, RunState } from "./events.ts";
-import type { Retry } from "./wait.ts";
+import type { Retry } from "./ask.ts";
 import type { RunResult } from "./run.ts";
 import type { OnDependencyFailure } from "./board.ts";
 

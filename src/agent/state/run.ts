@@ -10,7 +10,7 @@ import { isPlanning } from "./phase.ts";
 import type { ReplyMetrics } from "./records.ts";
 import type { Session } from "./session.ts";
 import type { Thread } from "./thread.ts";
-import type { Wait } from "./wait.ts";
+import type { Wait } from "./ask.ts";
 
 /** The whole stored state of a session is plain readonly JSON that only transitions change. */
 

@@ -5,8 +5,8 @@ import type { CallRecord } from "./records.ts";
 import type { RunCounters, Run, RunEnding } from "./run.ts";
 import { noFiles } from "./files.ts";
 import type { Session } from "./session.ts";
-import type { RetryWait } from "./wait.ts";
-import { isDue } from "./wait.ts";
+import type { RetryWait } from "./ask.ts";
+import { isDue } from "./ask.ts";
 import type { OnBusy } from "./events.ts";
 
 /** Message to a session, as it is stored; `at` is in milliseconds since the epoch. */

@@ -1,6 +1,6 @@
 import type { FileChange, ChangeOutcome } from "../../sandbox/contract.ts";
 import type { LostFile, PendingFileChange } from "../state/files.ts";
-import { mostSandboxTries, postpone } from "../state/wait.ts";
+import { mostSandboxTries, postpone } from "../state/ask.ts";
 import { keepAnswer } from "../transaction/entries.ts";
 import type { Draft, StoredAnswer } from "../transaction/draft.ts";
 import { emit, headAfter } from "../transaction/draft.ts";

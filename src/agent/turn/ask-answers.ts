@@ -16,7 +16,7 @@ import { limitKindOf, limitNames, toApiAmount } from "../state/budget.ts";
 import type { Call, CallPlan } from "../state/call.ts";
 import { argsOf, interruptRule } from "../state/call.ts";
 import { planAskOf } from "../state/phase.ts";
-import { openAskOf } from "../state/wait.ts";
+import { openAskOf } from "../state/ask.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, threadOf, callOf, runOf, assign } from "../transaction/draft.ts";
 import { lineageOf } from "../budgets/bounds.ts";

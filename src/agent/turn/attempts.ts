@@ -1,4 +1,4 @@
-import { pauseAfter } from "../state/wait.ts";
+import { pauseAfter } from "../state/ask.ts";
 import { isSealed } from "../../chat/opaque.ts";
 import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";

@@ -15,7 +15,7 @@ import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf, callOf, assign, agentOf } from "../transaction/draft.ts";
 import { judgeAtTurn, parkCallOnAsk, denialOf, handleReachedLimit } from "./ask-answers.ts";
-import { pauseAfter } from "../state/wait.ts";
+import { pauseAfter } from "../state/ask.ts";
 import { loseModelCall, pauseStep } from "../calls/model-call.ts";
 import { interruptRule, sanitizeToolName } from "../state/call.ts";
 import { callsOfRun } from "../state/run.ts";
