@@ -1,6 +1,6 @@
 import type { Agent } from "../src/agent/definition/agent.ts";
 import type { SharedMemory, SharedNotes, SharedReflections } from "../src/agent/definition/memory.ts";
-import { deletionDueAt } from "../src/agent/loop/deadlines.ts";
+import { deletionDueAt } from "../src/agent/loop/next.ts";
 import { nextEpoch } from "../src/agent/state/run.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import type { Driver } from "../src/driver/drive.ts";

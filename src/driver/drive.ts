@@ -1,5 +1,5 @@
 import { advanceSession } from "../agent/loop/advance.ts";
-import { nextDeadline, retriesOf } from "../agent/loop/deadlines.ts";
+import { nextDeadline, retriesOf } from "../agent/loop/next.ts";
 import { dueMigration } from "../agent/run/migrate.ts";
 import type { Call } from "../agent/state/call.ts";
 import type { PendingFileChange } from "../agent/state/files.ts";

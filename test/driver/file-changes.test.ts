@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Draft } from "../../src/agent/transaction/draft.ts";
-import { deletionDueAt } from "../../src/agent/loop/deadlines.ts";
+import { deletionDueAt } from "../../src/agent/loop/next.ts";
 import { performFileChangeReport } from "../../src/session/operations/workspace.ts";
 import { createWorkspaceFiles } from "../../src/sandbox/workspace-files.ts";
 import { eventsOf, say } from "../engine/harness.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { deletionDueAt } from "../../../src/agent/loop/deadlines.ts";
+import { deletionDueAt } from "../../../src/agent/loop/next.ts";
 import type { Bench } from "../../support/bench.ts";
 import { dataOf, onlyAsk, play } from "../loop/play.ts";
 
