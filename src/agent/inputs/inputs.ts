@@ -141,7 +141,7 @@ export const returnInput = (
 };
 
 /** Returns whether it is the result of other agents' work; their questions do not concern a person. */
-export const isAgentResult = (input: Input): boolean => isAgentMessage(input) && input.question === undefined;
+const isAgentResult = (input: Input): boolean => isAgentMessage(input) && input.question === undefined;
 
 /** Returns these inputs of an inbox to their sender after a cancel, except results. */
 export const returnInputs = (draft: Draft, threadId: string, ids: readonly string[]): void => {
@@ -159,6 +159,13 @@ export const appendAgentResult = (draft: Draft, input: Input): void => {
     true,
   );
   emit(draft, input.thread, "input_applied", { input: input.id, message: id });
+};
+
+/** Empties an inbox that no run will take: results stay in the chat, and other inputs return to their senders. */
+export const emptyInbox = (draft: Draft, threadId: string, reason: "cleared" | "no_budget"): void => {
+  for (const input of threadOf(draft, threadId).inbox)
+    if (isAgentResult(input)) appendAgentResult(draft, input);
+    else returnInput(draft, input, reason);
 };
 
 /** Gives an accepted input new content, another position in its inbox, or leave to join the run. */

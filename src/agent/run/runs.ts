@@ -26,7 +26,7 @@ import {
   returnInput,
   appendAgentResult,
   returnInputs,
-  isAgentResult,
+  emptyInbox,
 } from "../inputs/inputs.ts";
 import { rememberInput, rememberRun } from "../memory/memories.ts";
 import { toApiLimits, costOf } from "../state/budget.ts";
@@ -226,10 +226,7 @@ const returnLeftInputs = (draft: Draft, threadId: string, { cancel }: Run): void
   const { inbox, child } = threadOf(draft, threadId);
   if (inbox.length === 0) return;
   if (child !== null) for (const input of inbox) returnInput(draft, input, "cancelled");
-  else if (findExhaustedBudget(draft, threadId) !== null)
-    for (const input of inbox)
-      if (isAgentResult(input)) appendAgentResult(draft, input);
-      else returnInput(draft, input, "no_budget");
+  else if (findExhaustedBudget(draft, threadId) !== null) emptyInbox(draft, threadId, "no_budget");
 };
 
 /** Drops a requested compaction that no later run of the thread is to do. */

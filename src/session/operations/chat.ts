@@ -1,10 +1,5 @@
 import * as z from "zod";
-import {
-  stopAnnouncement,
-  appendAgentResult,
-  isAgentResult,
-  returnInput,
-} from "../../agent/inputs/inputs.ts";
+import { emptyInbox, stopAnnouncement } from "../../agent/inputs/inputs.ts";
 import { emptyChat } from "../../agent/state/thread.ts";
 import { requireRest, viewAfter } from "./session.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
@@ -119,9 +114,7 @@ export const clearOperation = defineWrite({
     requireRest(draft);
     for (const id of Object.keys(draft.state.threads)) {
       const thread = threadOf(draft, id);
-      for (const input of thread.inbox)
-        if (isAgentResult(input)) appendAgentResult(draft, input);
-        else returnInput(draft, input, "cleared");
+      emptyInbox(draft, id, "cleared");
       stopAnnouncement(draft, id);
       if (thread.chat.length > 0) {
         retireMessages(draft, id, thread.chat, { reason: "clear" });
