@@ -10,7 +10,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf, runOf, callOf } from "../transaction/draft.ts";
 import { dispatchGraph } from "./dispatch.ts";
 import { requestHandover } from "./end.ts";
-import { askCaller, answerQuestion, parkCallOnChildren, answerWait } from "./wait.ts";
+import { askCaller, answerQuestion, liveChildItem, parkCallOnChildren, answerWait } from "./wait.ts";
 import { changeChild, findChildRecord, startChild, childId, notifyThread } from "./start.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
@@ -158,17 +158,11 @@ const withChild = (
   refuseCall(draft, threadId, call, "child_ended", `${child} has ended (${state}): ${came ?? ""}`);
 };
 
-const openQuestionOf = ({ child }: Thread): object => {
-  if (child === null || child.question === null) return {};
-  const { id, text, options } = child.question;
-  return { question: { id, text, options } };
-};
-
 const liveChildView = (draft: Draft, thread: Thread): object => {
   const { id, agent, child, run } = thread;
   const { label, task } = child ?? { label: "", task: "" };
   const { turn: turns, spent } = run ?? { turn: 0, spent: noSpending };
-  const state = isAskingCaller(thread) ? "waiting" : "running";
+  const { state, question } = liveChildItem(thread);
   return {
     child: id,
     agent,
@@ -178,7 +172,7 @@ const liveChildView = (draft: Draft, thread: Thread): object => {
     turns,
     usage: spent.usage,
     last_text: lastTextPreview(draft, thread),
-    ...openQuestionOf(thread),
+    question,
   };
 };
 

@@ -44,7 +44,7 @@ export const workingChildrenOf = (draft: Draft, children: ChildWait | null): rea
   });
 
 /** Returns the item that the caller reads of a child at work, with its open question. */
-const liveChildItem = (thread: Thread): ChildItem => {
+export const liveChildItem = (thread: Thread): ChildItem => {
   const { id, agent, child } = thread;
   const question = child?.question ?? null;
   if (question === null) return { agent, child: id, state: "running" };
@@ -209,10 +209,15 @@ const notifyCallerOfQuestion = (
   notifyThread(draft, parentId, `in_${id}`, escapeTags(said), { question: id });
 };
 
+/** Finds the call of a child that waits for the answer to its question. */
+const findAskingCall = (draft: Draft, threadId: string): Call | null => {
+  const { child, run } = threadOf(draft, threadId);
+  return findCall(run, child?.question?.call ?? "");
+};
+
 /** Closes the question; its call gets the answer or the reason why there is none. */
 const closeQuestion = (draft: Draft, threadId: string, text: string, ok: boolean): void => {
-  const { child, run } = threadOf(draft, threadId);
-  const call = findCall(run, child?.question?.call ?? "");
+  const call = findAskingCall(draft, threadId);
   changeChild(draft, threadId, { question: null });
   if (call !== null && call.status !== "done") answerCall(draft, threadId, call, text, ok);
 };
@@ -221,8 +226,7 @@ const noAnswerText = (sentence: string): string => errorText("no_answer", senten
 
 /** Closes a question that was not answered in time. */
 export const expireQuestion = (draft: Draft, threadId: string): void => {
-  const { child, run } = threadOf(draft, threadId);
-  const call = findCall(run, child?.question?.call ?? "");
+  const call = findAskingCall(draft, threadId);
   if (call?.status !== "parked" || !isDue(call.wait, draft.context.now)) return;
   closeQuestion(draft, threadId, noAnswerText("no answer came in time; decide yourself or finish"), false);
 };

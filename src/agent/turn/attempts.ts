@@ -166,6 +166,8 @@ const giveUpRun = (
   run.ending = { state: "failed", reason, error, isFinal: !retryable };
 };
 
+const unreadableBudget = "the tenant's budget could not be read";
+
 /** Number of failures in a row to get an answer from the team after which a run is given up. */
 const mostUnanswered = 10;
 
@@ -189,8 +191,7 @@ export const handleUncoveredAttempt = (
   run.counters.unansweredLeases = unanswered;
   const pause = how === "wait" ? sharePause : pauseAfter(unanswered - 1, 1_000, 60_000);
   pauseStep(draft, threadId, { on: "retry", until: draft.context.now + pause }, { ticket });
-  if (unanswered >= mostUnanswered)
-    run.stop = { reason: "storage_error", error: "the tenant's budget could not be read" };
+  if (unanswered >= mostUnanswered) run.stop = { reason: "storage_error", error: unreadableBudget };
 };
 
 /** An effect asks one model target; its phase keeps each reply by the digest `key` of what was asked. */
@@ -244,8 +245,7 @@ export const handleUncoveredEffectCall = (
   how: LeaseRefusal,
 ): void => {
   if (how !== "unreachable") return pauseUnpaidCall(draft, threadId, how, each.call.ticket);
-  const error = "the tenant's budget could not be read";
-  retryEffectCall(draft, threadId, each, { error, retryable: true });
+  retryEffectCall(draft, threadId, each, { message: unreadableBudget, retryable: true });
 };
 
 const mostTries = 3;
@@ -254,9 +254,7 @@ const firstPause = 500;
 
 const longestPause = 5_000;
 
-interface TryFailure extends Pick<ModelFailure, "retryable" | "retryAfterMs"> {
-  readonly error: string;
-}
+type TryFailure = Pick<ModelFailure, "message" | "retryable" | "retryAfterMs">;
 
 /** Returns when a call that got no usable reply is made again; null if it is given up. */
 const retryTime = (
@@ -273,7 +271,7 @@ const retryTime = (
 const retryEffectCall = (draft: Draft, threadId: string, each: EffectTry, failure: TryFailure): boolean => {
   const { attempt } = each.call;
   const until = retryTime(draft, each, failure);
-  const memo = until === null ? { ok: false as const, error: failure.error, attempts: attempt } : attempt;
+  const memo = until === null ? { ok: false as const, error: failure.message, attempts: attempt } : attempt;
   keepMemo(draft, threadId, each.key, memo);
   if (until !== null) pauseStep(draft, threadId, { on: "retry", until });
   return until === null;
@@ -286,9 +284,8 @@ export const failEffectCall = (
   each: EffectTry,
   failure: ModelFailure,
 ): boolean => {
-  const why = { ...failure, error: failure.message };
-  bookFailedCall(draft, threadId, each.call, failure, { retryAt: retryTime(draft, each, why) });
-  return retryEffectCall(draft, threadId, each, why);
+  bookFailedCall(draft, threadId, each.call, failure, { retryAt: retryTime(draft, each, failure) });
+  return retryEffectCall(draft, threadId, each, failure);
 };
 
 /** Keeps a reply, unless its effect refuses it with a reason: then it counts as a failed attempt. */
@@ -303,7 +300,7 @@ export const storeEffectReply = (
   bookReply(draft, threadId, call, reply);
   reportTruncatedInput(draft, threadId, call, reply);
   const text = reply.parts.map((part) => (part.type === "text" ? part.text : "")).join("");
-  const error = refuse?.(text, reply.finish) ?? null;
-  if (error === null) keepMemo(draft, threadId, key, { ok: true, text, attempts: call.attempt });
-  else retryEffectCall(draft, threadId, each, { error, retryable: true });
+  const message = refuse?.(text, reply.finish) ?? null;
+  if (message === null) keepMemo(draft, threadId, key, { ok: true, text, attempts: call.attempt });
+  else retryEffectCall(draft, threadId, each, { message, retryable: true });
 };
