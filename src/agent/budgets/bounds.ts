@@ -44,10 +44,6 @@ export const lineageOf = ({ threads }: Session, threadId: string): readonly Thre
   return line;
 };
 
-/** Returns what the model call of a run has reserved; null if the run makes none. */
-export const reservationOf = (run: Run | null): BudgetReservation | null =>
-  modelCallOf(run)?.reservation ?? null;
-
 /** Replaces limits that a person may raise with the raised ones. */
 export const applyRaises = (
   bounds: readonly Bound[],
@@ -104,10 +100,7 @@ export const accountsOf = (budgets: BudgetState, threadId: string): readonly Bud
   return bounds.length === 0 ? runs.reverse() : [session, ...runs.reverse()];
 };
 
-export interface ReservedAmounts {
-  readonly tokens: number;
-  readonly cost: number;
-}
+export type ReservedAmounts = Pick<BudgetReservation, "tokens" | "cost">;
 
 /** Sums up the reservations of an account without one thread's; `leased` takes only those that a lease pays for. */
 export const sumReservations = (
@@ -119,8 +112,8 @@ export const sumReservations = (
   let tokens = 0;
   let cost = 0;
   for (const { id, run } of Object.values(state.threads)) {
-    const hold = id === except ? null : reservationOf(run);
-    if (hold === null || (leased && !hold.leased)) continue;
+    const hold = id === except ? undefined : modelCallOf(run)?.reservation;
+    if (hold === undefined || (leased && !hold.leased)) continue;
     if (scope === "run" && !lineageOf(state, id).some((each) => each.id === thread)) continue;
     tokens += hold.tokens;
     cost += hold.cost;

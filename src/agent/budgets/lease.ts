@@ -9,6 +9,7 @@ import type {
 } from "../state/budget.ts";
 import { budgetKinds, zeroAmounts, addAmounts } from "../state/budget.ts";
 import type { Session } from "../state/session.ts";
+import { modelCallOf } from "../state/phase.ts";
 import { hasRun } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { runOf } from "../transaction/draft.ts";
@@ -16,7 +17,6 @@ import type { ReservedAmounts, CostEstimate } from "./bounds.ts";
 import {
   sumReservations,
   createReservation,
-  reservationOf,
   leastOutputOf,
   leastSpendOf,
   lineageOf,
@@ -79,7 +79,7 @@ const limitsOf = (bounds: readonly Bound[]): LeaseAmounts =>
 const noReservation: BudgetReservation = { tokens: 0, cost: 0, output: 0, leased: true };
 
 const reservationAt = (state: Session, threadId: string): BudgetReservation =>
-  reservationOf(state.threads[threadId]?.run ?? null) ?? noReservation;
+  modelCallOf(state.threads[threadId]?.run ?? null)?.reservation ?? noReservation;
 
 /** Sums up the reservations of other threads that the lease already pays for. */
 export const sumOtherReservations = (state: Session, threadId: string): ReservedAmounts =>

@@ -26,15 +26,15 @@ export const pageSchema = z.strictObject(pageQueryFields);
 interface ListSource {
   /** List and its filters, because a cursor fits no other. */
   readonly of: Json;
-  /** Live rows, which come beyond all stored ones. */
-  readonly live: readonly PagedRow[];
-  readonly stored: (from: PageStart) => readonly PagedRow[];
-  readonly descending: boolean;
+  /** Live rows, which come beyond all stored ones; a list may have only one of both. */
+  readonly live?: readonly PagedRow[];
+  readonly stored?: (from: PageStart) => readonly PagedRow[];
+  readonly descending?: boolean;
 }
 
 const readPage = (
   { state }: ReadSource,
-  { of, live, stored, descending }: ListSource,
+  { of, live = [], stored = () => [], descending = false }: ListSource,
   { limit: most, cursor }: z.output<typeof pageSchema>,
 ): Page<string> => {
   const binding = cursorBindingOf([state.id, of]);
@@ -67,10 +67,8 @@ export const inputsOperation = defineRead({
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/inputs",
   params: pageSchema,
-  run: (context, query) => {
-    const stored = context.archive.inputs;
-    return pageAnswer(context, { of: "inputs", live: [], stored, descending: true }, query);
-  },
+  run: (context, query) =>
+    pageAnswer(context, { of: "inputs", stored: context.archive.inputs, descending: true }, query),
 });
 
 /** Exceeds the place of every stored row. */
@@ -99,11 +97,8 @@ export const runsOperation = defineRead({
   params: pageSchema,
   run: (context, query) => {
     const { archive, state } = context;
-    return pageAnswer(
-      context,
-      { of: "runs", live: activeRows(state), stored: archive.runs, descending: true },
-      query,
-    );
+    const live = activeRows(state);
+    return pageAnswer(context, { of: "runs", live, stored: archive.runs, descending: true }, query);
   },
 });
 
@@ -175,11 +170,7 @@ export const threadsOperation = defineRead({
   path: "/v1/sessions/:session/threads",
   params: pageSchema,
   run: (context, query) =>
-    pageAnswer(
-      context,
-      { of: "threads", live: liveRows(context), stored: endedRows(context), descending: false },
-      query,
-    ),
+    pageAnswer(context, { of: "threads", live: liveRows(context), stored: endedRows(context) }, query),
 });
 
 /** Returns the first threads of that list. */
@@ -221,25 +212,19 @@ export const asksOperation = defineRead({
   run: (context, { status = null, run = null, ...query }) => {
     if (run !== null) {
       const live = status === null || status === "open" ? awaitedAskRows(context, run) : [];
-      return pageAnswer(
-        context,
-        { of: ["asks", status, run], live, stored: () => [], descending: false },
-        query,
-      );
+      return pageAnswer(context, { of: ["asks", status, run], live }, query);
     }
     const stored = (from: PageStart): readonly PagedRow[] =>
       context.archive
         .asks(status, from)
         .map((row) => ({ ...row, json: () => showAsk(row.json(), context.principal) }));
-    return pageAnswer(context, { of: ["asks", status], live: [], stored, descending: false }, query);
+    return pageAnswer(context, { of: ["asks", status], stored }, query);
   },
 });
 
 /** Returns the first page of the open asks. */
-export const openAsksPage = (reads: AskSource): Page<string> => {
-  const live = openAskRows(reads);
-  return readPage(reads, { of: ["asks", "open"], live, stored: () => [], descending: false }, { limit: 200 });
-};
+export const openAsksPage = (reads: AskSource): Page<string> =>
+  readPage(reads, { of: ["asks", "open"], live: openAskRows(reads) }, { limit: 200 });
 
 /** Reads the stores that the threads share; a store that no agent uses does not exist. */
 
@@ -277,7 +262,7 @@ const listTasks = (context: ReadContext, query: z.output<typeof pageSchema>): Co
     id: task.id,
     json: () => JSON.stringify(taskView(board, task, onDependencyFailure)),
   }));
-  return pageAnswer(context, { of: "tasks", live, stored: () => [], descending: false }, query);
+  return pageAnswer(context, { of: "tasks", live }, query);
 };
 
 export const tasksOperation = defineRead({

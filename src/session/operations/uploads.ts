@@ -129,7 +129,7 @@ export const uploadsOperation = defineRead({
       id: upload.id,
       json: () => JSON.stringify(viewOf(upload)),
     }));
-    return pageAnswer(context, { of: "files", live, stored: () => [], descending: false }, query);
+    return pageAnswer(context, { of: "files", live }, query);
   },
 });
 
