@@ -2,7 +2,7 @@ import type { FileChange, ChangeOutcome } from "../../sandbox/contract.ts";
 import type { LostFile, PendingFileChange } from "../state/files.ts";
 import { mostSandboxTries, postpone } from "../state/ask.ts";
 import { keepAnswer } from "../transaction/entries.ts";
-import type { Draft, StoredAnswer } from "../transaction/draft.ts";
+import type { Draft } from "../transaction/draft.ts";
 import { emit, headAfter } from "../transaction/draft.ts";
 
 /**
@@ -72,23 +72,6 @@ const answerTo = (draft: Draft, path: string, { changes, file }: ChangeOutcome):
   json: JSON.stringify({ path, changed: changes.length, ...file, seq: headAfter(draft) }),
 });
 
-const answerRow = (
-  draft: Draft,
-  { answerKey, fingerprint }: PendingFileChange,
-  { file, partial }: ChangeOutcome,
-  answer: FileChangeAnswer,
-): readonly StoredAnswer[] =>
-  answerKey === null || partial === true
-    ? []
-    : [
-        {
-          ...answer,
-          key: answerKey,
-          fingerprint: fingerprint ?? file?.sha256 ?? "",
-          at: draft.context.now,
-        },
-      ];
-
 /** Reports a change once and returns the answer; one made in part can be sent again under its key. */
 export const settleFileChange = (
   draft: Draft,
@@ -101,8 +84,14 @@ export const settleFileChange = (
   const answer = answerTo(draft, path, outcome);
   if (change === undefined) return answer;
   dropFileChange(draft, id);
-  const found = { ...change, fingerprint: change.fingerprint ?? fingerprint };
-  for (const row of answerRow(draft, found, outcome, answer)) keepAnswer(draft, row);
+  const { file, partial } = outcome;
+  if (change.answerKey !== null && partial !== true)
+    keepAnswer(draft, {
+      ...answer,
+      key: change.answerKey,
+      fingerprint: change.fingerprint ?? fingerprint ?? file?.sha256 ?? "",
+      at: draft.context.now,
+    });
   return answer;
 };
 
