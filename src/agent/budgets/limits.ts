@@ -177,27 +177,14 @@ export const deadlineOf = (
 export const startClock = (activeMs: number | null, now: number): RunClock | null =>
   activeMs === null ? null : { at: now + activeMs, left: activeMs };
 
-const pauseClock = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
-  const { clock } = run;
-  if (clock?.at == null) return;
-  run.clock = { at: null, left: Math.max(0, clock.at - draft.context.now) };
-};
-
-const resumeClock = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
-  const { clock } = run;
-  if (clock !== null && clock.at === null)
-    run.clock = { at: draft.context.now + clock.left, left: clock.left };
-};
-
-const findClockedThreads = (session: Session): readonly string[] =>
-  Object.values(session.threads).flatMap(({ id, run }) => (run?.clock == null ? [] : [id]));
-
 /** Starts and stops the clocks of runs: each stops while its run, or an agent it awaits, waits for a person. */
 export const setClocks = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
-  for (const id of findClockedThreads(draft.state)) {
-    if (waitsForPeople(id)) pauseClock(draft, id);
-    else resumeClock(draft, id);
+  const { now } = draft.context;
+  for (const { id, run } of Object.values(draft.state.threads)) {
+    if (run === null || run.clock === null) continue;
+    const { at, left } = run.clock;
+    const stops = waitsForPeople(id);
+    if (stops && at !== null) run.clock = { at: null, left: Math.max(0, at - now) };
+    if (!stops && at === null) run.clock = { at: now + left, left };
   }
 };
