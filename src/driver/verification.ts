@@ -22,17 +22,17 @@ import { readOrDefault, readText } from "./workspace-files.ts";
 interface Check {
   readonly thread: string;
   readonly run: Run;
-  readonly agent: Agent;
   readonly work: VerificationWork;
   readonly round: number;
 }
 
-const findCheck = ({ host }: WorkContext, thread: string): Check | null => {
-  const run = host.read().threads[thread]?.run ?? null;
+/** Returns the check of a run that is not waiting, or null if it has none. */
+const findCheck = ({ threads }: Session, thread: string): Check | null => {
+  const run = threads[thread]?.run ?? null;
   const phase = preparingPhaseOf(run);
   const work = verificationWorkOf(run);
-  if (run === null || phase === null || work === null) return null;
-  return { thread, run, agent: host.agent(thread), work, round: phase.round };
+  if (run === null || phase === null || work === null || phase.wait !== null) return null;
+  return { thread, run, work, round: phase.round };
 };
 
 /** Names a check uniquely in its session: a turn and each of its repairs have one check of each kind. */
@@ -40,13 +40,9 @@ const keyOf = ({ id, turn, counters }: Run, { what }: VerificationWork): string 
   `${id}/verify/${turn}/${counters.repairs}/${what}`;
 
 /** Returns whether the state still holds this start of the check. */
-const isChecking = ({ threads }: Session, check: Check): boolean => {
-  const run = threads[check.thread]?.run ?? null;
-  const phase = preparingPhaseOf(run);
-  const work = verificationWorkOf(run);
-  if (run === null || phase === null || work === null) return false;
-  const isSame = keyOf(run, work) === keyOf(check.run, check.work);
-  return isSame && phase.round === check.round && phase.wait === null;
+const isChecking = (session: Session, { thread, run, work, round }: Check): boolean => {
+  const now = findCheck(session, thread);
+  return now !== null && now.round === round && keyOf(now.run, now.work) === keyOf(run, work);
 };
 
 const settleIfChecking = ({ settle }: WorkContext, check: Check, change: (draft: Draft) => void): void =>
@@ -54,7 +50,7 @@ const settleIfChecking = ({ settle }: WorkContext, check: Check, change: (draft:
     if (isChecking(draft.state, check)) change(draft);
   });
 
-const requestOf = ({ agent }: Check, { text, exec }: CheckCommand): ExecRequest => ({
+const requestOf = (agent: Agent, { text, exec }: CheckCommand): ExecRequest => ({
   argv: ["sh", "-c", text],
   execId: exec,
   timeoutMs: agent.verification?.timeoutMs ?? 0,
@@ -79,8 +75,9 @@ const prepareCommand = async (
   sandbox: Sandbox,
   check: Check,
 ): Promise<CheckCommand | null> => {
-  const { agent, work } = check;
+  const { work } = check;
   if (work.command !== null) return work.command;
+  const agent = context.host.agent(check.thread);
   const { command = "", broad = "" } = agent.verification ?? {};
   const given = work.what === "broad" ? broad : command;
   const text = given === "" ? await detectCommand(sandbox, agent.workingDir) : given;
@@ -100,7 +97,7 @@ const runCheck = async (context: WorkContext, sandbox: Sandbox, check: Check): P
   const isNew = check.work.command === null;
   const found = isNew ? "not_started" : await locateCommand(sandbox, { execId, noted }, signal);
   if (found === "unknown") return lostOutcome;
-  const request = requestOf(check, command);
+  const request = requestOf(context.host.agent(check.thread), command);
   // A command is followed by the clock of this isolate, whatever clock the session has.
   const deadline = Date.now() + (request.timeoutMs ?? 0) + commandMargin;
   const known = found === "known";
@@ -127,7 +124,7 @@ const tryCheck = async (context: WorkContext, check: Check): Promise<CheckOutcom
   const sandbox = host.sandbox().as(check.thread);
   try {
     return await awaitCapacity(createWait(context), () =>
-      runCheck(context, sandbox, findCheck(context, check.thread) ?? check),
+      runCheck(context, sandbox, findCheck(host.read(), check.thread) ?? check),
     );
   } catch (error) {
     if (signal.aborted) return null;
@@ -138,9 +135,9 @@ const tryCheck = async (context: WorkContext, check: Check): Promise<CheckOutcom
 
 /** Runs the check that the state says is at work. Its command may write, so that no cached result outlives it. */
 export const runVerification = async (context: WorkContext, threadId: string): Promise<void> => {
-  const check = findCheck(context, threadId);
-  if (check === null) return;
   const { host, cache } = context;
+  const check = findCheck(host.read(), threadId);
+  if (check === null) return;
   cache.clear();
   const outcome = await tryCheck(context, check);
   cache.clear();
