@@ -221,7 +221,7 @@ type FinishHandler = (
 const createRefusalHandler =
   (error: string): FinishHandler =>
   (draft, threadId, { calls, category }) => {
-    appendTruncatedResults(draft, threadId, calls);
+    appendUnrun(draft, threadId, calls, () => "the reply was not completed; this did not run.");
     failRun(draft, threadId, "refusal", category === null ? error : `${error} (${category})`);
   };
 
@@ -273,9 +273,4 @@ export const finishHandlers: Record<Completion["finish"], FinishHandler> = {
   refusal: createRefusalHandler("the model refused"),
   filtered: createRefusalHandler("the provider filtered the answer"),
   context_full: handleOverflow,
-};
-
-/** Gives each call of a reply that is not continued a result without having run. */
-const appendTruncatedResults = (draft: Draft, threadId: string, calls: readonly ToolCallPart[]): void => {
-  appendUnrun(draft, threadId, calls, () => "the reply was not completed; this did not run.");
 };

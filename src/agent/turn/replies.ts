@@ -1,4 +1,4 @@
-import type { Mark, Part, ToolCallPart } from "../../chat/message.ts";
+import type { Part, ToolCallPart } from "../../chat/message.ts";
 import { cleanText, hasContent, preview, textOf } from "../../chat/text.ts";
 import type { Completion } from "../../model/completer.ts";
 import { bookReply, reportTruncatedInput } from "../calls/model-call.ts";
@@ -132,13 +132,8 @@ export const applyReply = (
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
   const visible = hasContent({ parts });
   const acts = calls.length > 0;
-  const marks: readonly Mark[] = !acts && isCutReply(reply.finish) ? ["truncated"] : [];
-  const said = {
-    role: "assistant",
-    origin: "agent",
-    parts,
-    ...(marks.length === 0 ? {} : { marks }),
-  } as const;
+  const marks = !acts && isCutReply(reply.finish) ? ({ marks: ["truncated"] } as const) : {};
+  const said = { role: "assistant", origin: "agent", parts, ...marks } as const;
   if (visible) appendMessage(draft, threadId, said, !acts);
   warnOfWindow(draft, threadId);
   run.phase = { at: "ready" };

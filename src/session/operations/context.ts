@@ -79,11 +79,6 @@ const recordBooked = ({ usage, estimated, cost, ...row }: LedgerRow): RecordedCa
   spent: { usage, estimated, cost },
 });
 
-const numberBooked = ({ n, row }: { readonly n: number; readonly row: LedgerRow }): NumberedCall => ({
-  n,
-  row: recordBooked(row),
-});
-
 /** Lists the call under way in a turn; the list is empty if there is none. */
 const findCallInFlight = (
   { state, agentOf }: ReadContext,
@@ -127,7 +122,8 @@ const findRequestedCall = (
   number: number | undefined,
 ): RequestedCall => {
   const { archive } = parts;
-  const calls = [...archive.seen(run, turn).map(numberBooked), ...findCallInFlight(parts, run, turn)];
+  const booked = archive.seen(run, turn).map(({ n, row }) => ({ n, row: recordBooked(row) }));
+  const calls: readonly NumberedCall[] = [...booked, ...findCallInFlight(parts, run, turn)];
   const found =
     number === undefined ? calls.findLast(({ row }) => row.purpose !== "repair") : calls[number - 1];
   if (found?.row.saw === undefined)
