@@ -55,8 +55,9 @@ export const runAfterGuards = (
   const window = recordsSinceInput(threadOf(draft, threadId));
   const record = recordCall(draft, threadId, call, settlement);
   const notes = call.note === null ? [] : [call.note];
-  for (const bound of record === null ? [] : agentOf(draft, threadId).guards) {
-    if (record === null || bound.guard.after === undefined) continue;
+  if (record === null) return appendGuardNotes(settlement.result, notes);
+  for (const bound of agentOf(draft, threadId).guards) {
+    if (bound.guard.after === undefined) continue;
     const { note, state, stop } = runAfterGuard(draft, threadId, bound, record, window);
     putGuardState(draft, threadId, bound, state);
     if (note !== undefined) notes.push(note);

@@ -264,9 +264,6 @@ export const answerText = ({ chat }: Thread, run: Run): string =>
     .map(({ parts }) => textOf(parts))
     .join("");
 
-export const finalText = (thread: Thread, run: Run): string =>
-  isUnanswered(run) ? "" : answerText(thread, run);
-
 /** Begins a new answer, since something else was asked for: earlier text, even cut off, is no piece of it. */
 export const beginAnswer = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);

@@ -174,11 +174,6 @@ const isGraphStopped = (draft: Draft, { stopped, thread, background }: GraphRun)
   return stopped || (!background && (run === null || run.cancel !== null || run.stop !== null));
 };
 
-const cancellationReason = (halted: boolean): string =>
-  halted
-    ? "cancelled, since its caller was stopped"
-    : "cancelled, since a task it depends on did not succeed";
-
 /** Takes every step that is possible now and stores the resulting graph. */
 const advanceGraph = (draft: Draft, begun: GraphRun, tasks: readonly GraphTask[]): void => {
   let run = begun;
@@ -188,7 +183,8 @@ const advanceGraph = (draft: Draft, begun: GraphRun, tasks: readonly GraphTask[]
   };
   const { maxConcurrent } = agentOf(draft, run.thread).delegation;
   const halted = isGraphStopped(draft, run);
-  const reason = cancellationReason(halted);
+  const why = halted ? "its caller was stopped" : "a task it depends on did not succeed";
+  const reason = `cancelled, since ${why}`;
   for (;;) {
     const states = Object.fromEntries(tasks.map(({ id }) => [id, nodeStateOf(run, id)]));
     const open = tasks.filter(({ id }) => states[id] === "pending").map(({ id }) => id);

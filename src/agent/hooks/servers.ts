@@ -130,11 +130,9 @@ const setLink = (draft: Draft, server: string, link: ServerLink): void => {
 };
 
 const reportStatus = (draft: Draft, threadId: string, status: DataOf<"mcp_status">): void => {
-  const { error, ...rest } = status;
-  emit(draft, threadId, "mcp_status", {
-    ...rest,
-    ...(error === undefined ? {} : { error: firstCharacters(error, longestError) }),
-  });
+  const { error } = status;
+  const shown = error === undefined ? {} : { error: firstCharacters(error, longestError) };
+  emit(draft, threadId, "mcp_status", { ...status, ...shown });
 };
 
 const isSameList = (before: readonly ServerTool[], after: readonly ServerTool[]): boolean =>

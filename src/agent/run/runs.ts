@@ -10,7 +10,7 @@ import { inheritCommands, stopCommands } from "../calls/background-commands.ts";
 import { passForeignContent } from "../calls/grants.ts";
 import { loseModelCall } from "../calls/model-call.ts";
 import { endOpenCalls } from "../calls/tool-calls.ts";
-import { answerOf, isUnanswered, finalText, completionOf, summarizeRun } from "../context/reports.ts";
+import { answerOf, isUnanswered, answerText, completionOf, summarizeRun } from "../context/reports.ts";
 import { removeMessages } from "../context/edits.ts";
 import type { Agent } from "../definition/agent.ts";
 import { targetAt } from "../definition/agent.ts";
@@ -141,12 +141,6 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
   });
 };
 
-/** Gives a called agent's caller what outlives its run. */
-const leaveToCaller = (draft: Draft, threadId: string): void => {
-  inheritCommands(draft, threadId);
-  passForeignContent(draft, threadId);
-};
-
 /** Reports the problem of a failed run as an error event, too; null if it did not fail. */
 const reportFailure = (
   draft: Draft,
@@ -164,7 +158,8 @@ const reportFailure = (
 /** Ends a run with everything that belongs to it; the next queued input starts. */
 export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void => {
   stopCommands(draft, threadId);
-  leaveToCaller(draft, threadId);
+  inheritCommands(draft, threadId);
+  passForeignContent(draft, threadId);
   closeOpenWork(draft, threadId);
   const { cancel } = runOf(draft, threadId);
   const problem = reportFailure(draft, threadId, end);
@@ -201,17 +196,15 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
     ended_at: draft.context.now,
     result,
   });
-  const files = mergeFiles(thread.files, run.counters.files);
-  const isAnnounced = hasAnnounced(run, end.state);
   thread.run = null;
   // A run that only compacts answers nothing.
   if (run.inputs.length > 0) {
     thread.lastRun = run.id;
     thread.lastEnd = { state: end.state, reason: end.reason };
   }
-  thread.files = files;
-  if (isAnnounced) thread.announce = null;
-  if (!isAnnounced) settleAnnouncement(draft, threadId, run, end);
+  thread.files = mergeFiles(thread.files, run.counters.files);
+  if (hasAnnounced(run, end.state)) thread.announce = null;
+  else settleAnnouncement(draft, threadId, run, end);
   draft.state.updatedAt = draft.context.now;
   returnLeftInputs(draft, threadId, run);
   dropCompaction(thread, run);
@@ -328,7 +321,7 @@ const runResultOf = (
   longest_turn_ms: run.counters.longestTurnMs,
   episode_summary: summarizeRun(draft, run),
   error: end.error,
-  text: finalText(thread, run),
+  text: isUnanswered(run) ? "" : answerText(thread, run),
 });
 
 /** Checks the model's window: one below `minimum` ends the run, one below `warning` is reported once in a session. */
