@@ -1,7 +1,7 @@
 import { guardAnswer } from "../hooks/middleware.ts";
 import { startVerification, describeCheck, verificationWorkOf } from "../hooks/preparing.ts";
 import type { Run } from "../state/run.ts";
-import type { VerificationWork } from "../state/phase.ts";
+import type { AfterVerification, VerificationWork } from "../state/phase.ts";
 import { lastCharacters } from "../../chat/text.ts";
 import { limitOutput } from "../../tools/output.ts";
 import type { Draft } from "../transaction/draft.ts";
@@ -86,10 +86,13 @@ const followEdits = (draft: Draft, threadId: string, work: VerificationWork, out
       emit(draft, threadId, "verify", { state: "exhausted", ...describeCheck(work, verification) });
     run.verification = outcome.is === "error" ? { of: "nothing" } : null;
     run.turnWork = { ...run.turnWork, edited: false };
-    // Unless another turn follows, the end that the check held up does.
-    const { next } = verification;
-    if (next === "end_turn" || next === "terminal_tool") concludeRun(draft, threadId, next);
+    goOn(draft, threadId, verification.next);
   }
+};
+
+/** Goes on with the end that the check held up, unless another turn follows. */
+const goOn = (draft: Draft, threadId: string, next: AfterVerification | null): void => {
+  if (next === "end_turn" || next === "terminal_tool") concludeRun(draft, threadId, next);
 };
 
 /** Lets the model read what the command said and repair it in a repair turn. */
