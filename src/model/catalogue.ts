@@ -11,7 +11,7 @@ export interface ModelEntry {
   readonly window: number | null;
   readonly max_output: number;
   readonly capabilities: Capabilities;
-  /** Name of the protocol over which the model takes tools; null = the provider's. */
+  /** Name of the protocol over which the model is asked; null = the provider's. */
   readonly protocol: string | null;
   /** Efforts that the model accepts, lowest first; null = the provider's. */
   readonly efforts: readonly Effort[] | null;

@@ -37,14 +37,21 @@ test("MO-7: what newer models refuse is known: sampling, budgets, no reasoning, 
 });
 
 test.each([
-  "gpt-5-codex",
-  "gpt-5.1-codex-max",
-  "gpt-5.3-codex",
+  "gpt-5",
+  "gpt-5-mini-2025-08-07",
+  "gpt-5.1",
+  "gpt-5.2-codex",
   "gpt-5-pro",
-  "gpt-5.2-pro",
   "o3-pro-2025-06-10",
-])("MO-7: %s is served over the Responses API alone", (id) => {
+  "o4-mini",
+])("MO-7: %s, which reasons, is asked over the Responses API", (id) => {
   expect(describeModel("openai", id).protocol).toBe("openai-responses");
+});
+
+test("MO-7: models of ChatGPT are not asked for reasoning, or not for another effort than theirs", () => {
+  expect(describeModel("openai", "gpt-5-chat-latest").capabilities.reasoning).toBe("none");
+  for (const id of ["gpt-5.1-chat-latest", "gpt-5.2-chat-latest", "gpt-5.3-chat-latest"])
+    expect(describeModel("openai", id).efforts).toEqual(["medium"]);
 });
 
 test("MO-7: an unknown model is like the newest of its kind, with no window claimed", () => {

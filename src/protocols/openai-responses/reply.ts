@@ -193,6 +193,12 @@ const readFailure: EventReader = (state, event, events) => {
   throw state.faults.inBand({ error: response["error"] ?? null });
 };
 
+/** Reads a sign of life: while the model reasons, which it may do without showing it, it is a sign of its work. */
+const readKeepalive = ({ items }: ResponsesState, events: ModelEvent[]): void => {
+  for (const { index: item, kind, ended } of items.values())
+    if (kind === "reasoning" && !ended) events.push({ type: "reasoning", item, text: "" });
+};
+
 const readers: Partial<Readonly<Record<EventType, EventReader>>> = {
   "response.output_item.added": openItem,
   "response.output_text.delta": readPieceAs("text"),
@@ -229,6 +235,7 @@ export const createResponsesDecoder = (
     const event = parseFrame(data, faults);
     const { type } = event;
     if (type === "error" || name === "error" || (event["error"] ?? null) !== null) throw faults.inBand(event);
+    if (type === "keepalive") readKeepalive(state, events);
     if (typeof type !== "string" || !type.startsWith("response.")) return;
     startReply(state, event["response"], events);
     readers[type as EventType]?.(state, event, events);
