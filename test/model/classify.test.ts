@@ -394,3 +394,46 @@ test("MO-30: a missing remaining is not exhaustion, a past or unreadable reset h
     hold({ "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reset });
   expect(["24h", "25h", "1e9", "1e300", "1e306"].map(told)).toEqual([86_400_000, ...Array<undefined>(4)]);
 });
+
+test.each<[string, number, Json, string]>([
+  [
+    "OpenAI",
+    400,
+    error({
+      message: "Unsupported value: 'canary'",
+      type: "invalid_request_error",
+      param: "reasoning.effort",
+    }),
+    "The provider refuses the request (HTTP 400, invalid_request_error, reasoning.effort).",
+  ],
+  [
+    "Anthropic",
+    400,
+    {
+      type: "error",
+      error: {
+        type: "invalid_request_error",
+        message: "tools.0.custom.input_schema: JSON schema is invalid. canary",
+      },
+    },
+    "The provider refuses the request (HTTP 400, invalid_request_error, tools.0.custom.input_schema).",
+  ],
+  [
+    "a sentence without a place",
+    400,
+    error({ message: "canary: no", type: "invalid_request_error", param: "a canary's sentence" }),
+    "The provider refuses the request (HTTP 400, invalid_request_error).",
+  ],
+  [
+    "a model that is not asked over chat completions",
+    404,
+    error({
+      message: "This model is only supported in v1/responses and not in v1/chat/completions.",
+      type: "invalid_request_error",
+      param: "model",
+    }),
+    "The provider does not know the model or the address (HTTP 404, invalid_request_error). Set protocol: openai-responses for this provider.",
+  ],
+])("MO-25: the message says where a request is refused, not how: %s", (_, status, body, message) => {
+  expect(at(status, body).message).toBe(message);
+});
