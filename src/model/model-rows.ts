@@ -124,10 +124,15 @@ const grokPlain: Capabilities = { ...able, documents: false };
 const grokEffort: Capabilities = { ...grokPlain, reasoning: "effort", reasoning_off: false };
 
 const grok = modelRowsOf("grok", {
-  "grok-4.7": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
-  "grok-4.6": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
+  "grok-4.7": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToXhigh },
+  "grok-4.6": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToXhigh },
   "grok-4.5": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
-  "grok-4.3": { window: 1_000_000, max_output: grokOutput, capabilities: grokPlain },
+  "grok-4.3": {
+    window: 1_000_000,
+    max_output: grokOutput,
+    capabilities: { ...grokEffort, reasoning_off: true },
+    efforts: upToHigh,
+  },
   "grok-4.20": { window: 1_000_000, max_output: grokOutput, capabilities: grokPlain },
   "grok-4": { window: 256_000, max_output: grokOutput, capabilities: grokPlain },
   "grok-3": { window: 131_072, max_output: grokOutput, capabilities: { ...grokPlain, images: false } },

@@ -75,7 +75,8 @@ test.each([
   ["kind: openai, model: gpt-4o", "/v1/chat/completions"],
   ["kind: openai, model: my-deployment", "/v1/chat/completions"],
   ["kind: openai, model: gpt-4o, protocol: openai-responses", "/v1/responses"],
-  ["kind: grok, model: grok-4.7, protocol: openai-responses", "/v1/responses"],
+  ["kind: grok, model: grok-4.7", "/v1/responses"],
+  ["kind: grok, model: grok-4.7, protocol: openai-chat", "/v1/chat/completions"],
   ["kind: openai-compatible, model: local, protocol: openai-responses", "/v1/responses"],
 ])("MO-5 MO-17: {%s} is asked at %s", async (provider, path) => {
   const bench = await open(provider);

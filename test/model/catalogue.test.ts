@@ -34,6 +34,11 @@ test("MO-7: what newer models refuse is known: sampling, budgets, no reasoning, 
   });
   expect(describeModel("openai", "gpt-6-astra").capabilities.reasoning_off).toBe(false);
   expect(describeModel("grok", "grok-4").capabilities.reasoning).toBe("none");
+  expect(describeModel("grok", "grok-4.6").efforts).toContain("xhigh");
+  expect(describeModel("grok", "grok-4.3").capabilities).toMatchObject({
+    reasoning: "effort",
+    reasoning_off: true,
+  });
 });
 
 test.each([

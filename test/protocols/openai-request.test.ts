@@ -157,7 +157,7 @@ test("MO-14: strict is true only for a schema that fits", () => {
 test("MO-14: reasoning_effort is what the model takes, or is left out and named", () => {
   expect(build("openai", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("high");
   expect(build("openai", { reasoning: { effort: "none" } }).body["reasoning_effort"]).toBe("none");
-  expect(build("grok", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("high");
+  expect(build("grok", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("xhigh");
   expect(build("gemini", { reasoning: { budgetTokens: 5000 } }).body["reasoning_effort"]).toBe("medium");
   const none = build("compatible", { reasoning: { effort: "high" }, temperature: 0.2 });
   expect(none.droppedParameters).toEqual(["reasoning"]);

@@ -176,7 +176,7 @@ const readEnd: EventReader = (state, event, events) => {
   const response = fieldsOf(event["response"]);
   const { reason } = fieldsOf(response["incomplete_details"]);
   const isWhole =
-    event["type"] === "response.completed" &&
+    event["type"] !== "response.incomplete" &&
     (response["status"] ?? "completed") === "completed" &&
     (reason ?? null) === null;
   for (const { kind, ended } of state.items.values())
@@ -199,7 +199,8 @@ const readKeepalive = ({ items }: ResponsesState, events: ModelEvent[]): void =>
     if (kind === "reasoning" && !ended) events.push({ type: "reasoning", item, text: "" });
 };
 
-const readers: Partial<Readonly<Record<EventType, EventReader>>> = {
+/** xAI has ended replies with an event of its own. */
+const readers: Partial<Readonly<Record<EventType | "response.done", EventReader>>> = {
   "response.output_item.added": openItem,
   "response.output_text.delta": readPieceAs("text"),
   "response.refusal.delta": readPieceAs("refusal"),
@@ -211,6 +212,7 @@ const readers: Partial<Readonly<Record<EventType, EventReader>>> = {
   "response.reasoning_text.delta": readReasoningOf("response.reasoning_text.delta", "content_index"),
   "response.output_item.done": endItem,
   "response.completed": readEnd,
+  "response.done": readEnd,
   "response.incomplete": readEnd,
   "response.failed": readFailure,
 };

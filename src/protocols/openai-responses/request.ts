@@ -73,7 +73,7 @@ const tailOf = (
     ...(reasoning !== undefined && { reasoning }),
     ...(text !== undefined && { text }),
     ...samplingOf(request, target, droppedParameters),
-    ...(target.traits.openaiFields && { prompt_cache_key: cacheKeyOf(request) }),
+    prompt_cache_key: cacheKeyOf(request),
   };
 };
 
