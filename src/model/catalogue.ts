@@ -80,7 +80,8 @@ const entryOf = (kind: string, model: string): ModelEntry => {
   if (kind === "scripted") return scriptedEntry;
   const newest = modelRows.find((row) => row.kind === kind);
   if (newest === undefined) return entryByFamily(model);
-  const row = findLongestPrefix(modelRows, kind, model);
+  // OpenAI names a model that was tuned by its base, as `ft:gpt-4.1-2025-04-14:acme::a1b2`; it has another price.
+  const row = findLongestPrefix(modelRows, kind, model.replace(/^ft:/i, ""));
   return row === undefined ? unknownEntryOf(newest) : knownEntryOf(row);
 };
 

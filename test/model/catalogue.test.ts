@@ -59,6 +59,13 @@ test("MO-7: models of ChatGPT are not asked for reasoning, or not for another ef
     expect(describeModel("openai", id).efforts).toEqual(["medium"]);
 });
 
+test("MO-7: a tuned model can do what its base can, at a price that is not known", () => {
+  expect(describeModel("openai", "ft:gpt-4.1-2025-04-14:acme::a1b2")).toEqual(
+    describeModel("openai", "gpt-4.1"),
+  );
+  expect(priceOf("openai", "ft:gpt-6.1-sol:acme::a1b2")).toBeNull();
+});
+
 test("MO-7: an unknown model is like the newest of its kind, with no window claimed", () => {
   const unknown = describeModel("anthropic", "claude-next-9");
   expect(unknown).toEqual({ ...describeModel("anthropic", "claude-sonnet-5-5"), window: null });
