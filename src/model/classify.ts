@@ -31,7 +31,7 @@ const pathPattern = /^\w{1,40}(?:[.[]\w{1,40}\]?){0,12}$/;
 
 /** Returns the refused place, which OpenAI names and with which sentences of Anthropic begin. */
 const readParam = (param: Json | undefined, message: string): string | undefined => {
-  const path = typeof param === "string" ? param : /^([\w.[\]]+[.[][\w.[\]]+): /.exec(message)?.[1];
+  const path = typeof param === "string" ? param : /^(?=\w*[.[])([\w.[\]]{3,500}): /.exec(message)?.[1];
   return path !== undefined && pathPattern.test(path) ? path : undefined;
 };
 
@@ -189,8 +189,8 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
   cancelled: "The call was cancelled",
 };
 
-/** Way out where OpenAI refuses a model, or tools with it, over chat completions. */
-const responsesAdvice = " Set protocol: openai-responses for this provider.";
+/** OpenAI's phrases for a model, or tools with it, that it refuses over chat completions. */
+const needsResponses = /\b(supported in|use) \/?v1\/responses\b/i;
 
 /**
  * Returns the message for a failure: it names the status, the error type and the refused place, and never quotes the
@@ -202,7 +202,9 @@ const messageOf = (code: ModelErrorCode, answer: ErrorDetails, status: number | 
   const details = [status === undefined ? undefined : `HTTP ${status}`, type, place].filter(
     (detail) => detail !== undefined,
   );
-  const advice = answer.message.includes("v1/responses") ? responsesAdvice : "";
+  const advice = needsResponses.test(answer.message)
+    ? " Set protocol: openai-responses for this provider."
+    : "";
   return `${sentences[code]}${details.length === 0 ? "" : ` (${details.join(", ")})`}.${advice}`;
 };
 

@@ -434,6 +434,29 @@ test.each<[string, number, Json, string]>([
     }),
     "The provider does not know the model or the address (HTTP 404, invalid_request_error). Set protocol: openai-responses for this provider.",
   ],
+  [
+    "tools that a model does not take over chat completions",
+    400,
+    error({
+      message:
+        "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions. Please use /v1/responses instead.",
+      type: "invalid_request_error",
+      param: "reasoning_effort",
+    }),
+    "The provider refuses the request (HTTP 400, invalid_request_error, reasoning_effort). Set protocol: openai-responses for this provider.",
+  ],
+  [
+    "a server without the Responses API",
+    404,
+    error({ message: "Invalid URL (POST /v1/responses)", type: "invalid_request_error" }),
+    "The provider does not know the model or the address (HTTP 404, invalid_request_error).",
+  ],
+  [
+    "a long sentence of nothing but dots",
+    400,
+    error({ message: ".".repeat(60_000), type: "invalid_request_error" }),
+    "The provider refuses the request (HTTP 400, invalid_request_error).",
+  ],
 ])("MO-25: the message says where a request is refused, not how: %s", (_, status, body, message) => {
   expect(at(status, body).message).toBe(message);
 });
