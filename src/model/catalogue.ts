@@ -13,7 +13,7 @@ export interface ModelEntry {
   readonly capabilities: Capabilities;
   /** Name of the protocol over which the model is asked; null = the provider's. */
   readonly protocol: string | null;
-  /** Efforts that the model accepts, lowest first; null = the provider's. */
+  /** Efforts that the model accepts, lowest first, none if it decides itself how hard it reasons; null = the provider's. */
   readonly efforts: readonly Effort[] | null;
 }
 

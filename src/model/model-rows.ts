@@ -11,7 +11,7 @@ export interface ModelRow {
   readonly capabilities: Capabilities;
   /** Name of the protocol over which the family is asked; absent = the provider's. */
   readonly protocol?: string;
-  /** Efforts that the family accepts, lowest first; absent = the provider's. */
+  /** Efforts that the family accepts, lowest first, none if it decides itself how hard it reasons; absent = the provider's. */
   readonly efforts?: readonly Effort[];
 }
 
@@ -74,6 +74,7 @@ const effort: Capabilities = { ...able, reasoning: "effort", sampling: false };
 const alwaysEffort: Capabilities = { ...effort, reasoning_off: false };
 const upToXhigh: readonly Effort[] = ["low", "medium", "high", "xhigh"];
 const upToHigh: readonly Effort[] = ["low", "medium", "high"];
+const fromMedium: readonly Effort[] = ["medium", "high", "xhigh"];
 
 /**
  * Models that reason are asked over the Responses API: it takes their reasoning back, shows that they still think,
@@ -101,16 +102,22 @@ const openai = modelRowsOf("openai", {
   "gpt-6-astra": alwaysReasoningLongGpt,
   "gpt-6": longGpt,
   "gpt-5.6": longGpt,
+  "gpt-5.5-pro": { ...alwaysReasoningLongGpt, efforts: fromMedium },
   "gpt-5.5": longGpt,
+  "gpt-5.4-pro": { ...alwaysReasoningLongGpt, efforts: fromMedium },
   "gpt-5.4": longGpt,
+  "gpt-5.3-codex": alwaysReasoningGpt,
   "gpt-5.3-chat": reasoningChatGpt,
+  "gpt-5.2-codex": alwaysReasoningGpt,
   "gpt-5.2-chat": reasoningChatGpt,
-  "gpt-5.2-pro": alwaysReasoningGpt,
+  "gpt-5.2-pro": { ...alwaysReasoningGpt, efforts: fromMedium },
+  "gpt-5.1-codex-mini": { ...alwaysReasoningGpt, efforts: ["medium", "high"] },
+  "gpt-5.1-codex": alwaysReasoningGpt,
   "gpt-5.1-chat": reasoningChatGpt,
   "gpt-5.": reasoningGpt,
   "gpt-5-chat": chatGpt,
   "gpt-5-codex": alwaysReasoningGpt,
-  "gpt-5-pro": alwaysReasoningGpt,
+  "gpt-5-pro": { ...alwaysReasoningGpt, efforts: ["high"] },
   "gpt-5": { ...alwaysReasoningGpt, efforts: ["minimal", "low", "medium", "high"] },
   "gpt-4.1": { window: 1_047_576, max_output: 32_768, capabilities: able },
   "gpt-4o": { window: 128_000, max_output: 16_384, capabilities: able },
@@ -123,6 +130,9 @@ const grokOutput = 128_000;
 const grokPlain: Capabilities = { ...able, documents: false };
 const grokEffort: Capabilities = { ...grokPlain, reasoning: "effort", reasoning_off: false };
 
+/** Models that reason, but refuse to be told how hard. */
+const grokOwnEffort = { max_output: grokOutput, capabilities: grokEffort, efforts: [] } as const;
+
 const grok = modelRowsOf("grok", {
   "grok-4.7": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToXhigh },
   "grok-4.6": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToXhigh },
@@ -133,8 +143,10 @@ const grok = modelRowsOf("grok", {
     capabilities: { ...grokEffort, reasoning_off: true },
     efforts: upToHigh,
   },
-  "grok-4.20": { window: 1_000_000, max_output: grokOutput, capabilities: grokPlain },
-  "grok-4": { window: 256_000, max_output: grokOutput, capabilities: grokPlain },
+  "grok-4.20": { ...grokOwnEffort, window: 1_000_000 },
+  "grok-4": { ...grokOwnEffort, window: 256_000 },
+  "grok-build": { ...grokOwnEffort, window: 256_000 },
+  "grok-code": { ...grokOwnEffort, window: 256_000 },
   "grok-3": { window: 131_072, max_output: grokOutput, capabilities: { ...grokPlain, images: false } },
 });
 

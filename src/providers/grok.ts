@@ -10,5 +10,5 @@ export const grok: Profile = {
   protocol: "openai-responses",
   baseUrl: "https://api.x.ai/v1",
   auth: "bearer",
-  traits: () => ({ ...plainTraits, schema: "closed" }),
+  traits: () => ({ ...plainTraits, schema: "closed", cacheKey: true }),
 };

@@ -136,3 +136,13 @@ test("MO-15: xAI's own end of a reply, and a call that comes without its pieces,
     parts: [{ type: "tool_call", name: "look", args: '{"place":"pool"}' }],
   });
 });
+
+test("MO-15 MO-25: a reply that ends as failed is an error, whatever the name of its end", async () => {
+  const raw = framesOfKind("responses", { pieces: [{ text: "So" }] }, "m")
+    .join("")
+    .replaceAll("response.completed", "response.done")
+    .replaceAll('"error":null', '"error":{"code":"rate_limit_exceeded","message":"canary"}')
+    .replaceAll('"status":"completed","incomplete_details"', '"status":"failed","incomplete_details"');
+  const { failure } = await ask("responses", raw);
+  expect(failure).toMatchObject({ code: "rate_limited", billed: true });
+});

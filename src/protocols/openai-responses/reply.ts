@@ -168,12 +168,19 @@ const takeUsage = (response: JsonObject, events: ModelEvent[]): void => {
   if (isJsonObject(response["usage"])) events.push({ type: "usage", raw: response["usage"] });
 };
 
+const readFailure: EventReader = (state, event, events) => {
+  const response = fieldsOf(event["response"]);
+  takeUsage(response, events);
+  throw state.faults.inBand({ error: response["error"] ?? null });
+};
+
 /**
  * Ends the reply. Its status decides, since servers (vLLM) send cut replies as completed ones; a cut reply without a
  * known reason has reached its limit.
  */
 const readEnd: EventReader = (state, event, events) => {
   const response = fieldsOf(event["response"]);
+  if (response["status"] === "failed") return readFailure(state, event, events);
   const { reason } = fieldsOf(response["incomplete_details"]);
   const isWhole =
     event["type"] !== "response.incomplete" &&
@@ -185,12 +192,6 @@ const readEnd: EventReader = (state, event, events) => {
   const raw = isWhole ? "completed" : readText(state, reason);
   state.done = true;
   events.push({ type: "finish", reason: isWhole ? "stop" : (finishByReason.get(reason) ?? "length"), raw });
-};
-
-const readFailure: EventReader = (state, event, events) => {
-  const response = fieldsOf(event["response"]);
-  takeUsage(response, events);
-  throw state.faults.inBand({ error: response["error"] ?? null });
 };
 
 /** Reads a sign of life: while the model reasons, which it may do without showing it, it is a sign of its work. */
