@@ -160,7 +160,7 @@ export async function* readReply(
         chunks === null ? [parser.end().filter(isWhole)] : parseEach(chunks),
       );
       if (chunks === null && batch.error === undefined) decoder.end?.(batch.events);
-      if (chunks !== null) deadlines.read(batch.events.some(isContent));
+      if (chunks !== null) deadlines.read(batch.events.some(isContent) || decoder.reasons?.() === true);
       // A batch shows that the reply began, which must be paid for even if none of it could be read.
       if (batch.events.length > 0 || isTooLong) yield batch.events;
       if (batch.error !== undefined) throw batch.error;

@@ -60,6 +60,8 @@ export interface Decoder {
    * nothing follows.
    */
   readonly state: () => "open" | "finished" | "done";
+  /** Returns whether the model reasons, perhaps without showing it: then any byte is a sign of its work. */
+  readonly reasons?: () => boolean;
   /** Appends the events that wait for the end of the stream, once it has come. */
   readonly end?: (events: ModelEvent[]) => void;
 }

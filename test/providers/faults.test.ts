@@ -50,9 +50,14 @@ const statuses: readonly (readonly [string, number, string, string, boolean])[] 
 
 for (const kind of ["anthropic", "responses"] as const) {
   /** The start of a reply, up to its first piece of the given kind, followed by nothing but pings. */
-  const pingAfter = async (speech: Speech, frames: number, timeouts: Record<string, string>) => {
+  const pingAfter = async (
+    speech: Speech,
+    frames: number,
+    timeouts: Record<string, string>,
+    ping: { readonly ping?: string } = {},
+  ) => {
     const raw = framesOfKind(kind, speech, "m").slice(0, frames).join("");
-    fake.play(() => ({ raw, stallAt: raw.length, pingEvery: 5 }));
+    fake.play(() => ({ raw, stallAt: raw.length, pingEvery: 5, ...ping }));
     const { failure } = await attempt(completerFor(fake, kind, { timeouts }), requestOf(kind));
     return failure;
   };
@@ -60,6 +65,13 @@ for (const kind of ["anthropic", "responses"] as const) {
   test(`MO-20: ${kind} that pings while its model reasons is not cut before total`, async () => {
     const speech = { pieces: [{ reasoning: "Hidden." }, { text: "Done." }] };
     const failure = await pingAfter(speech, 3, { idle: "5s", content_idle: "400ms", total: "1s" });
+    expect(failure?.message).toMatch(/^timeout total/);
+  });
+
+  test(`MO-20: ${kind} behind a gateway that comments while the model reasons is not cut before total`, async () => {
+    const speech = { pieces: [{ reasoning: "Hidden." }, { text: "Done." }] };
+    const timeouts = { idle: "5s", content_idle: "400ms", total: "1s" };
+    const failure = await pingAfter(speech, 3, timeouts, { ping: ": keep-alive\n\n" });
     expect(failure?.message).toMatch(/^timeout total/);
   });
 

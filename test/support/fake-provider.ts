@@ -41,8 +41,9 @@ export interface FakeReply {
   readonly stallAt?: number;
   /** With `stallAt`: told when the silence begins. */
   readonly onStall?: () => void;
-  /** With `stallAt`: milliseconds between pings. */
+  /** With `stallAt`: milliseconds between pings, and what they are if not the API's own. */
   readonly pingEvery?: number;
+  readonly ping?: string;
   /** Bytes per write; absent: a frame per write. */
   readonly split?: number;
   /** Answers what the real API would refuse. */
@@ -138,7 +139,7 @@ const pings: Partial<Readonly<Record<Kind, string>>> = {
 };
 
 const stall = async (reply: FakeReply, request: FakeRequest, response: ServerResponse): Promise<void> => {
-  const ping = Buffer.from(pings[request.kind] ?? ": ping\n\n");
+  const ping = Buffer.from(reply.ping ?? pings[request.kind] ?? ": ping\n\n");
   reply.onStall?.();
   while (!request.closed()) {
     await sleep(reply.pingEvery ?? 20);

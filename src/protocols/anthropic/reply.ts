@@ -210,13 +210,6 @@ const knownEvents = new Set<unknown>([
   "message_stop",
 ] satisfies StreamEvent["type"][]);
 
-/** Reads a ping: while the model reasons, which it may do without showing it, a ping is a sign of its work. */
-const readPing = ({ blocks }: AnthropicState): ModelEvent => {
-  for (const [item, { kind, ended }] of blocks)
-    if (kind === "thinking" && !ended) return { type: "reasoning", item, text: "" };
-  return { type: "ping" };
-};
-
 /**
  * Creates the decoder of the Messages API. Usage of `message_delta` replaces that of `message_start`, field by
  * field.
@@ -242,8 +235,9 @@ export const createAnthropicDecoder = (
     const fields = parseFrame(data, faults);
     const type = fields["type"];
     if (type === "error" || event === "error") throw faults.inBand(fields);
-    if (type === "ping") events.push(readPing(state));
+    if (type === "ping") events.push({ type: "ping" });
     else if (knownEvents.has(type)) takeEvent(state, fields as unknown as StreamEvent, events);
   };
-  return { frame, state: () => (state.done ? "done" : "open") };
+  const reasons = () => state.blocks.values().some(({ kind, ended }) => kind === "thinking" && !ended);
+  return { frame, state: () => (state.done ? "done" : "open"), reasons };
 };

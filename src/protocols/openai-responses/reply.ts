@@ -194,12 +194,6 @@ const readEnd: EventReader = (state, event, events) => {
   events.push({ type: "finish", reason: isWhole ? "stop" : (finishByReason.get(reason) ?? "length"), raw });
 };
 
-/** Reads a sign of life: while the model reasons, which it may do without showing it, it is a sign of its work. */
-const readKeepalive = ({ items }: ResponsesState, events: ModelEvent[]): void => {
-  for (const { index: item, kind, ended } of items.values())
-    if (kind === "reasoning" && !ended) events.push({ type: "reasoning", item, text: "" });
-};
-
 /** xAI has ended replies with an event of its own. */
 const readers: Partial<Readonly<Record<EventType | "response.done", EventReader>>> = {
   "response.output_item.added": openItem,
@@ -238,10 +232,10 @@ export const createResponsesDecoder = (
     const event = parseFrame(data, faults);
     const { type } = event;
     if (type === "error" || name === "error" || (event["error"] ?? null) !== null) throw faults.inBand(event);
-    if (type === "keepalive") readKeepalive(state, events);
     if (typeof type !== "string" || !type.startsWith("response.")) return;
     startReply(state, event["response"], events);
     readers[type as EventType]?.(state, event, events);
   };
-  return { frame, state: () => (state.done ? "done" : "open") };
+  const reasons = () => state.items.values().some(({ kind, ended }) => kind === "reasoning" && !ended);
+  return { frame, state: () => (state.done ? "done" : "open"), reasons };
 };
