@@ -174,6 +174,9 @@ const readFailure: EventReader = (state, event, events) => {
   throw state.faults.inBand({ error: response["error"] ?? null });
 };
 
+const isComplete = ({ status, incomplete_details: details }: JsonObject): boolean =>
+  (status ?? "completed") === "completed" && (fieldsOf(details)["reason"] ?? null) === null;
+
 /**
  * Ends the reply. Its status decides, since servers (vLLM) send cut replies as completed ones; a cut reply without a
  * known reason has reached its limit.
@@ -182,10 +185,7 @@ const readEnd: EventReader = (state, event, events) => {
   const response = fieldsOf(event["response"]);
   if (response["status"] === "failed") return readFailure(state, event, events);
   const { reason } = fieldsOf(response["incomplete_details"]);
-  const isWhole =
-    event["type"] !== "response.incomplete" &&
-    (response["status"] ?? "completed") === "completed" &&
-    (reason ?? null) === null;
+  const isWhole = event["type"] !== "response.incomplete" && isComplete(response);
   for (const { kind, ended } of state.items.values())
     if (isWhole && kind === "call" && !ended) throw state.faults.broken("the end while a call is open");
   takeUsage(response, events);
