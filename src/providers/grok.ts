@@ -2,7 +2,7 @@ import { plainTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
 /**
- * xAI takes no stop words or penalties, and schemas without `additionalProperties`. It has deprecated chat
+ * xAI takes no stop words or penalties, and schemas without lengths, in which an object is closed by default. It has deprecated chat
  * completions, over which a model loses its reasoning.
  */
 export const grok: Profile = {
