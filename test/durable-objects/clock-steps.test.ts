@@ -90,6 +90,8 @@ test("AP-25 RE-C38: ★ a socket is not closed for its rate because the clock st
   vi.spyOn(Date, "now").mockImplementation(() => before - hour);
   const command = { type: "command", id: "c1", op: "rename", params: { title: "Later" } };
   watch.send(command);
-  expect(await watch.until(({ type }) => ["result", "error", "bye"].includes(type))).toMatchObject({ id: "c1" });
+  expect(await watch.until(({ type }) => ["result", "error", "bye"].includes(type))).toMatchObject({
+    id: "c1",
+  });
   watch.close();
 });

@@ -45,7 +45,7 @@ const desk = () => {
       asked.push(ledger.since);
       if (world.known < ledger.since) return world.known;
       told.push(title);
-      kept.push(...ledger.decisions.map((decision) => String(decision)));
+      kept.push(...(ledger.decisions ?? []).map((decision) => String(decision)));
       return (world.known = head_seq);
     },
   };
