@@ -34,9 +34,10 @@ export const createGrants = (
     known: () => known,
     learn,
     refresh: async (session) => {
-      const { id, grants } = session;
-      if (last !== null && last.grants === idsOf(grants) && isRecent(last.at, now(), grantsMaxAgeMs)) return [];
-      const answer = await withReplyTimeout(tenant(session).grants({ session: id, grants }));
+      const { id, createdAt, grants } = session;
+      if (last !== null && last.grants === idsOf(grants) && isRecent(last.at, now(), grantsMaxAgeMs))
+        return [];
+      const answer = await withReplyTimeout(tenant(session).grants({ session: id, createdAt, grants }));
       if (answer === null) return [];
       learn(grants, answer);
       return answer.revoked;
