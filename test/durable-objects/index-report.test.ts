@@ -28,7 +28,7 @@ const desk = () => {
   const told: (string | null)[] = [];
   const asked: number[] = [];
   const read: number[] = [];
-  const kept: string[] = [];
+  const kept: number[] = [];
   const world = {
     now: 0,
     wake: null as number | null,
@@ -45,7 +45,7 @@ const desk = () => {
       asked.push(ledger.since);
       if (world.known < ledger.since) return world.known;
       told.push(title);
-      kept.push(...(ledger.decisions ?? []).map((decision) => String(decision)));
+      kept.push(...(ledger.decisions ?? []).map(({ seq }) => seq));
       return (world.known = head_seq);
     },
   };
@@ -65,7 +65,7 @@ const desk = () => {
       usage: () => [],
       decisions: (since) => {
         read.push(since);
-        return [`decided after ${since}`] as unknown as readonly Decision[];
+        return [{ seq: since + 1 }] as unknown as readonly Decision[];
       },
     },
   );
@@ -216,6 +216,6 @@ test("★ TB-11: a report that fails while a later one is sent loses none of its
   await Promise.all([first, second]);
   world.now = 4_000;
   await report.flush({ ...session("c"), head: 11 }, true);
-  expect(kept).toContain("decided after 7");
+  expect(kept).toContain(8);
   expect(world.known).toBe(11);
 });

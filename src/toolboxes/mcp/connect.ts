@@ -148,7 +148,7 @@ const shiftIds = (message: Message, by: number): Message => {
   if (!isJSONRPCRequest(message))
     return shiftParam(shiftParam(message, "requestId", by), "progressToken", by);
   const { id, params } = message;
-  const meta = params?._meta;
+  const meta = params?.["_meta"];
   const token = meta?.progressToken;
   return {
     ...message,

@@ -55,7 +55,7 @@ test("TB-26: calls that overlap in one session tell their progress by tokens of 
     session: "one",
     tools: () => [textTool("look")],
     call: async (_, __, { mcpReq }) => {
-      const progressToken = mcpReq._meta?.progressToken;
+      const progressToken = mcpReq["_meta"]?.progressToken;
       if (progressToken !== undefined)
         await mcpReq.notify({
           method: "notifications/progress",
