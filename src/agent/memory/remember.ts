@@ -4,6 +4,7 @@ import { truncateText } from "../../chat/truncate.ts";
 import type { MemoryRow } from "../definition/memory.ts";
 import type { Input } from "../state/thread.ts";
 import type { Run } from "../state/run.ts";
+import { lifetimeOf } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
@@ -32,14 +33,15 @@ const createMemoryRow = (
   { key, text, tags }: { readonly key: string; readonly text: string; readonly tags: readonly string[] },
 ): MemoryRow | null => {
   const { name, memory } = agentOf(draft, threadId);
-  const { id: session } = draft.state;
+  const { id: session, createdAt } = draft.state;
   const { id: run } = runOf(draft, threadId);
   if (memory === null) return null;
   return {
-    id: `${session}/${run}${key}`,
+    id: `${lifetimeOf(draft.state)}/${run}${key}`,
     at: draft.context.now,
     owner: memoryOwnerOf(memory, draft.state),
     session,
+    createdAt,
     run,
     agent: name,
     text,
