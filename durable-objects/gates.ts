@@ -3,7 +3,7 @@ import type { Gate } from "../src/driver/host.ts";
 import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import type { PendingWait } from "./alarms/timers.ts";
-import { withReplyTimeout } from "./waits.ts";
+import { isRecent, withReplyTimeout } from "./waits.ts";
 
 /** Connects the session to the gates, one object per provider; a missing answer after 2 s counts as none. */
 export interface Gates {
@@ -75,7 +75,7 @@ const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
     },
     refresh: (provider: string, claim: string | null): void => {
       const known = knownOf(provider);
-      if (now() - known.askedAt < healthMaxAgeMs) return;
+      if (isRecent(known.askedAt, now(), healthMaxAgeMs)) return;
       seen.set(provider, { ...known, askedAt: now() });
       pendingReads.set(provider, read(provider, claim));
     },

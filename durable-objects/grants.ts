@@ -5,7 +5,7 @@ import type { TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Grant, Session } from "../src/agent/state/session.ts";
 import { hasRun } from "../src/agent/state/thread.ts";
 import type { LiveSession } from "./live-session.ts";
-import { withReplyTimeout } from "./waits.ts";
+import { isRecent, withReplyTimeout } from "./waits.ts";
 
 /** What a session knows of its tenant's grants; an answer that takes over 2 s counts as none. */
 export interface Grants {
@@ -34,9 +34,10 @@ export const createGrants = (
     known: () => known,
     learn,
     refresh: async (session) => {
-      const { id, grants } = session;
-      if (last !== null && last.grants === idsOf(grants) && now() - last.at < grantsMaxAgeMs) return [];
-      const answer = await withReplyTimeout(tenant(session).grants({ session: id, grants }));
+      const { id, createdAt, grants } = session;
+      if (last !== null && last.grants === idsOf(grants) && isRecent(last.at, now(), grantsMaxAgeMs))
+        return [];
+      const answer = await withReplyTimeout(tenant(session).grants({ session: id, createdAt, grants }));
       if (answer === null) return [];
       learn(grants, answer);
       return answer.revoked;

@@ -101,8 +101,8 @@ const startOf = (
 export const requestRunStart = async (parts: RunStartParts, call: SessionCall): Promise<RunStart> => {
   const { tenant, grants, limit, session } = parts;
   const lease = leaseRequestOf(parts, call);
-  const own = session.grants;
-  const answer = await withReplyTimeout(tenant.begin({ session: session.id, limit, lease, grants: own }));
+  const { id, createdAt, grants: own } = session;
+  const answer = await withReplyTimeout(tenant.begin({ session: id, createdAt, limit, lease, grants: own }));
   if (answer === null) return emptyRunStart;
   if (!answer.admitted) return { ...emptyRunStart, full: true };
   // A refused command drops no grant: the next refresh reports it again.

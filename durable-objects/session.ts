@@ -218,8 +218,8 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
       const problem = accessProblem(state, principal);
       if (live === null || state === null || problem !== null)
         return { ok: false, problem: problem ?? { code: "not_found", detail: "no such session" } };
-      const { id, grants, head: seq } = state;
-      const asked = this.#tenant(principal).grants({ session: id, grants });
+      const { id, createdAt, grants, head: seq } = state;
+      const asked = this.#tenant(principal).grants({ session: id, createdAt, grants });
       const update = await requireReply(asked).catch(refuseUnknownGrants);
       const json = JSON.stringify(
         explainCall(state, live.agentFor, update, explainedCallSchema.parse(params), Date.now()),

@@ -19,7 +19,20 @@ interface TimerWait {
   readonly run: () => void;
 }
 
+/** Creates a clock that goes on when the object's is set back; it shows at least the time that is known to have come. */
+const createSteadyClock = (now: () => number): ((known?: number) => number) => {
+  let lost = 0;
+  let last = -Infinity;
+  return (known = last) => {
+    const time = now() + lost;
+    last = Math.max(time, last, known);
+    lost += last - time;
+    return last;
+  };
+};
+
 export const createTimerPool = (now: () => number): TimerPool => {
+  const readTime = createSteadyClock(now);
   const waits = new Set<TimerWait>();
   /** Timers of the platform by when they fire: one for the longest wait, and those for earlier ones that came later. */
   const armed = new Map<number, ReturnType<typeof setTimeout>>();
@@ -29,12 +42,12 @@ export const createTimerPool = (now: () => number): TimerPool => {
     for (const firesAt of armed.keys()) if (firesAt <= at) return;
     armed.set(
       at,
-      setTimeout(() => fire(at), Math.max(0, at - now())),
+      setTimeout(() => fire(at), Math.max(0, at - readTime())),
     );
   };
   const fire = (firesAt: number): void => {
     armed.delete(firesAt);
-    const time = now();
+    const time = readTime(firesAt);
     const due = [...waits].filter(({ at }) => at <= time).sort((a, b) => a.at - b.at);
     for (const wait of due) waits.delete(wait);
     for (const { at } of waits) arm(at);
@@ -49,7 +62,7 @@ export const createTimerPool = (now: () => number): TimerPool => {
 
   return {
     after: (ms, run) => {
-      const wait = { at: now() + ms, run };
+      const wait = { at: readTime() + ms, run };
       resting = false;
       waits.add(wait);
       arm(wait.at);

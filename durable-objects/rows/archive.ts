@@ -22,6 +22,7 @@ import {
   valuesOf,
   wholeJson,
 } from "./encode.ts";
+import { isRecent } from "../waits.ts";
 import { createContentReader, stripContent } from "./event-contents.ts";
 import { readLog, readLogBackwards } from "./event-log.ts";
 import { findAnsweredCall, readSeenRows, readSums } from "./ledger.ts";
@@ -115,11 +116,11 @@ const meterMaxAgeMs = 1_000;
 /** Measures the bytes of a session at most once a second, because that costs more than an input's other checks. */
 export const createSizeMeter = (sql: Sql, now: () => number): (() => number) => {
   let bytes = 0;
-  let until = 0;
+  let readAt = -Infinity;
   return () => {
-    if (now() >= until) {
+    if (!isRecent(readAt, now(), meterMaxAgeMs)) {
       bytes = sql.databaseSize;
-      until = now() + meterMaxAgeMs;
+      readAt = now();
     }
     return bytes;
   };

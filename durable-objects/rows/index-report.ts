@@ -145,7 +145,8 @@ export const createIndexReport = (
   let usageDue: number | null = null;
   let known: number | null = null;
   let heard = 0;
-  let decided = false;
+  /** Newest event before the last decision. */
+  let decidedAfter = -1;
   let said: string | null = null;
   let failures = 0;
   /** Schedules a failed report once more, from the event that was confirmed last. */
@@ -158,9 +159,8 @@ export const createIndexReport = (
   };
   const hasUsage = (early: boolean): boolean => usageDue !== null && (early || now() >= usageDue);
   const send = async (address: TenantAddress, summary: SessionSummary, news: string): Promise<void> => {
-    const reads = decided || failures > 0;
+    const reads = failures > 0 || decidedAfter >= summary.ledger.since;
     usageDue = null;
-    decided = false;
     try {
       known = heard = await sendSummary(tenant(address), summary, source, reads);
     } catch (error) {
@@ -173,7 +173,7 @@ export const createIndexReport = (
     touch: (calls, head, decides = false) => {
       known ??= head;
       due ??= now() + reportDelayMs;
-      decided ||= decides;
+      if (decides) decidedAfter = head;
       if (calls > 0 || decides) usageDue ??= now() + usageDelayMs;
       clock.alsoWakeAt(due);
     },

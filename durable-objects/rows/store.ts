@@ -282,8 +282,10 @@ const writeRows = (sql: SqlStorage, draft: Draft, after: Session): void => {
   writeSums(sql, draft.ledger, after);
   for (const { id, text } of draft.blobs) writeBlob(sql, id, text);
   for (const { key, fingerprint, status, json, at } of draft.answers) {
+    // A key may be used again before its old answer, which no longer counts, is forgotten.
+    deleteRows(sql, blobOf.answer, { key: "key", from: "idempotency WHERE key = ?" }, key);
     const row = rowJson(sql, blobOf.answer(key), json);
-    sql.exec("INSERT OR REPLACE INTO idempotency VALUES (?, ?, ?, ?, ?)", key, fingerprint, status, row, at);
+    sql.exec("INSERT INTO idempotency VALUES (?, ?, ?, ?, ?)", key, fingerprint, status, row, at);
   }
 };
 

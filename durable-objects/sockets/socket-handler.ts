@@ -46,7 +46,7 @@ const createRateLimit = (): ((socket: WebSocket) => boolean) => {
   return (socket) => {
     const now = Date.now();
     const known = buckets.get(socket) ?? { tokens: streamLimits.burst, at: now };
-    const grown = known.tokens + ((now - known.at) / 1_000) * streamLimits.rate;
+    const grown = known.tokens + (Math.max(0, now - known.at) / 1_000) * streamLimits.rate;
     const tokens = Math.min(streamLimits.burst, grown) - 1;
     buckets.set(socket, { tokens, at: now });
     return tokens >= 0;

@@ -143,7 +143,7 @@ const explainInSession = async (
 };
 
 /** Stands for no session: the tenant answers with its agents' grants, which hold in all sessions. */
-const nobody = { session: "", grants: [] };
+const nobody = { session: "", createdAt: 0, grants: [] };
 
 /** Judges a call as a session would, or as `main` of a new session of the deployed team, without running it. */
 export const explainPermission = async (context: AuthorizedContext): Promise<Response> => {

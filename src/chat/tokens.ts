@@ -62,8 +62,9 @@ const estimatePart = (part: Part, options: EstimateOptions): number => {
   return estimateReasoningPart(part);
 };
 
+/** Estimates reasoning by its text or by the data that stands for it, whichever is longer: the text may be a summary. */
 const estimateReasoningPart = ({ text, opaque }: ReasoningPart): number =>
-  opaque === undefined ? 0 : estimateText(text || JSON.stringify(opaque.data));
+  opaque === undefined ? 0 : Math.max(estimateText(text), estimateText(JSON.stringify(opaque.data)));
 
 const estimateResult = ({ content }: ToolResultPart, options: EstimateOptions): number => {
   let text = 0;

@@ -8,6 +8,7 @@ import { applyServerReport } from "../agent/hooks/servers.ts";
 import type { Call } from "../agent/state/call.ts";
 import { argsOf } from "../agent/state/call.ts";
 import type { Session } from "../agent/state/session.ts";
+import { lifetimeOf } from "../agent/state/session.ts";
 import { storeOutput, watchTask } from "../agent/stores/tasks.ts";
 import type { Draft, StoredBlob } from "../agent/transaction/draft.ts";
 import { agentOf } from "../agent/transaction/draft.ts";
@@ -289,14 +290,14 @@ const notesUnknown = "unknown: The shared notes did not answer in time. Read the
 /** Writes shared notes before the outcome is stored; writing them again after a crash changes nothing. */
 const withSharedNotes = async (
   { host, gone }: WorkContext,
-  { agent, session, key }: ToolContext,
+  { agent, key }: ToolContext,
   outcome: ToolOutcome,
 ): Promise<ToolOutcome> => {
   const notes = host.notes(agent);
   if (notes === null || outcome.kind === "parked" || outcome.status !== "ok") return outcome;
   const changes = outcome.output.stores ?? [];
   const written = await withTimeout({ host, stop: gone }, notesTimeoutMs, async (ending) => ({
-    problem: await writeSharedNotes(notes, changes, `${session}/${key}`, ending),
+    problem: await writeSharedNotes(notes, changes, `${lifetimeOf(host.read())}/${key}`, ending),
   }));
   if (written === null) return createOutcome(notesUnknown, "unknown");
   return written.problem === null ? outcome : createOutcome(written.problem, "error");

@@ -11,9 +11,9 @@ export interface ModelEntry {
   readonly window: number | null;
   readonly max_output: number;
   readonly capabilities: Capabilities;
-  /** Name of the protocol over which the model takes tools; null = the provider's. */
+  /** Name of the protocol over which the model is asked; null = the provider's. */
   readonly protocol: string | null;
-  /** Efforts that the model accepts, lowest first; null = the provider's. */
+  /** Efforts that the model accepts, lowest first, none if it decides itself how hard it reasons; null = the provider's. */
   readonly efforts: readonly Effort[] | null;
 }
 
@@ -80,7 +80,8 @@ const entryOf = (kind: string, model: string): ModelEntry => {
   if (kind === "scripted") return scriptedEntry;
   const newest = modelRows.find((row) => row.kind === kind);
   if (newest === undefined) return entryByFamily(model);
-  const row = findLongestPrefix(modelRows, kind, model);
+  // OpenAI names a model that was tuned by its base, as `ft:gpt-4.1-2025-04-14:acme::a1b2`; it has another price.
+  const row = findLongestPrefix(modelRows, kind, model.replace(/^ft:/i, ""));
   return row === undefined ? unknownEntryOf(newest) : knownEntryOf(row);
 };
 

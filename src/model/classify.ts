@@ -23,7 +23,17 @@ interface ErrorDetails {
   /** Vendor's sentence and other details of the body as text, used for recognition only and never shown. */
   readonly message: string;
   readonly details: string;
+  /** Place in the request that is refused, as a path of names and numbers. */
+  readonly param: string | undefined;
 }
+
+const pathPattern = /^\w{1,40}(?:[.[]\w{1,40}\]?){0,12}$/;
+
+/** Returns the refused place, which OpenAI names and with which sentences of Anthropic begin. */
+const readParam = (param: Json | undefined, message: string): string | undefined => {
+  const path = typeof param === "string" ? param : /^(?=\w*[.[])([\w.[\]]{3,500}): /.exec(message)?.[1];
+  return path !== undefined && pathPattern.test(path) ? path : undefined;
+};
 
 /**
  * Reads the details of an error body, which is `{error: {…}}`, `{error: "…"}`, flat, in an array (Gemini), or
@@ -39,11 +49,13 @@ const readErrorDetails = (body: Json): ErrorDetails => {
   const isStatus = (code: Json | undefined) => typeof code === "number" && code >= 400 && code < 600;
   const status = [inner["code"], outer["code"]].find(isStatus);
   const sentences = [inner["message"], outer["message"], error, parsed];
+  const message = sentences.find((sentence) => typeof sentence === "string") ?? "";
   return {
     status: typeof status === "number" ? status : undefined,
     types: new Set(types),
-    message: sentences.find((sentence) => typeof sentence === "string") ?? "",
+    message,
     details: JSON.stringify(inner["details"] ?? outer["details"] ?? null),
+    param: readParam(inner["param"], message),
   };
 };
 
@@ -177,14 +189,23 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
   cancelled: "The call was cancelled",
 };
 
+/** OpenAI's phrases for a model, or tools with it, that it refuses over chat completions. */
+const needsResponses = /\b(supported in|use) \/?v1\/responses\b/i;
+
 /**
- * Returns the message for a failure: it names the status, the error type and the parameter, and never quotes the
+ * Returns the message for a failure: it names the status, the error type and the refused place, and never quotes the
  * vendor's sentence.
  */
-const messageOf = (code: ModelErrorCode, { types }: ErrorDetails, status: number | undefined): string => {
-  const type = [...types].find((name) => codesByType[name] !== undefined);
-  const details = [status === undefined ? undefined : `HTTP ${status}`, type].filter((detail) => detail);
-  return `${sentences[code]}${details.length === 0 ? "" : ` (${details.join(", ")})`}.`;
+const messageOf = (code: ModelErrorCode, answer: ErrorDetails, status: number | undefined): string => {
+  const type = [...answer.types].find((name) => codesByType[name] !== undefined);
+  const place = code === "invalid_request" ? answer.param : undefined;
+  const details = [status === undefined ? undefined : `HTTP ${status}`, type, place].filter(
+    (detail) => detail !== undefined,
+  );
+  const advice = needsResponses.test(answer.message)
+    ? " Set protocol: openai-responses for this provider."
+    : "";
+  return `${sentences[code]}${details.length === 0 ? "" : ` (${details.join(", ")})`}.${advice}`;
 };
 
 /** Returns the wait that the answer asks for; Google sends it in the body (`details[].retryDelay`, in seconds). */

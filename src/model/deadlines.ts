@@ -43,7 +43,7 @@ const createTimeout = (kind: DeadlineKind, timeouts: Timeouts, origin: AttemptOr
   return modelError(
     "timeout",
     origin,
-    `timeout ${kind}: ${what} from the provider within ${timeouts[kind]} ms.`,
+    `timeout ${kind}: ${what} from the provider within ${timeouts[kind]} ms. If its model may take longer, raise timeouts.${kind}.`,
   );
 };
 

@@ -9,9 +9,9 @@ export interface ModelRow {
   readonly window: number;
   readonly max_output: number;
   readonly capabilities: Capabilities;
-  /** Name of the protocol over which the family takes tools; absent = the provider's. */
+  /** Name of the protocol over which the family is asked; absent = the provider's. */
   readonly protocol?: string;
-  /** Efforts that the family accepts, lowest first; absent = the provider's. */
+  /** Efforts that the family accepts, lowest first, none if it decides itself how hard it reasons; absent = the provider's. */
   readonly efforts?: readonly Effort[];
 }
 
@@ -74,52 +74,55 @@ const effort: Capabilities = { ...able, reasoning: "effort", sampling: false };
 const alwaysEffort: Capabilities = { ...effort, reasoning_off: false };
 const upToXhigh: readonly Effort[] = ["low", "medium", "high", "xhigh"];
 const upToHigh: readonly Effort[] = ["low", "medium", "high"];
-const long = { window: 1_050_000, max_output: 128_000 } as const;
+const fromMedium: readonly Effort[] = ["medium", "high", "xhigh"];
 
-/** Models that refuse the effort `max`, and over chat completions tools, unless their reasoning is switched off. */
-const recentGpt = {
-  ...long,
-  capabilities: effort,
-  protocol: "openai-responses",
-  efforts: upToXhigh,
-} as const;
-const alwaysReasoningGpt = { ...recentGpt, capabilities: alwaysEffort } as const;
-
-/** Models that are served over the Responses API alone. */
-const gptOverResponses = {
+/**
+ * Models that reason are asked over the Responses API: it takes their reasoning back, shows that they still think,
+ * and is the only one over which the newest take tools.
+ */
+const reasoningGpt = {
   window: 400_000,
   max_output: 128_000,
-  capabilities: alwaysEffort,
+  capabilities: effort,
   protocol: "openai-responses",
   efforts: upToHigh,
 } as const;
+const alwaysReasoningGpt = { ...reasoningGpt, capabilities: alwaysEffort } as const;
+const longGpt = { ...reasoningGpt, window: 1_050_000, efforts: upToXhigh } as const;
+const alwaysReasoningLongGpt = { ...longGpt, capabilities: alwaysEffort } as const;
+const o3 = { ...alwaysReasoningGpt, window: 200_000, max_output: 100_000 } as const;
+
+/** Models of ChatGPT: those before 5.1 do not reason, later ones decide themselves how much. */
+const chatGpt = { window: 128_000, max_output: 16_384, capabilities: able } as const;
+const reasoningChatGpt = { ...chatGpt, capabilities: alwaysEffort, efforts: ["medium"] } as const;
 
 const openai = modelRowsOf("openai", {
-  "gpt-6.1-sol": alwaysReasoningGpt,
-  "gpt-6.1-terra": recentGpt,
-  "gpt-6-astra": alwaysReasoningGpt,
-  "gpt-6": recentGpt,
-  "gpt-5.6": recentGpt,
-  "gpt-5.5": recentGpt,
-  "gpt-5.4": recentGpt,
-  "gpt-5.3-codex": { ...gptOverResponses, capabilities: effort },
-  "gpt-5.2-codex": { ...gptOverResponses, capabilities: effort },
-  "gpt-5.2-pro": gptOverResponses,
-  "gpt-5.1-codex": { ...gptOverResponses, capabilities: effort },
-  "gpt-5.": { window: 400_000, max_output: 128_000, capabilities: effort, efforts: upToHigh },
-  "gpt-5-codex": gptOverResponses,
-  "gpt-5-pro": gptOverResponses,
-  "gpt-5": {
-    window: 400_000,
-    max_output: 128_000,
-    capabilities: alwaysEffort,
-    efforts: ["minimal", "low", "medium", "high"],
-  },
+  "gpt-6.1-sol": alwaysReasoningLongGpt,
+  "gpt-6.1-terra": longGpt,
+  "gpt-6-astra": alwaysReasoningLongGpt,
+  "gpt-6": longGpt,
+  "gpt-5.6": longGpt,
+  "gpt-5.5-pro": { ...alwaysReasoningLongGpt, efforts: fromMedium },
+  "gpt-5.5": longGpt,
+  "gpt-5.4-pro": { ...alwaysReasoningLongGpt, efforts: fromMedium },
+  "gpt-5.4": longGpt,
+  "gpt-5.3-codex": alwaysReasoningGpt,
+  "gpt-5.3-chat": reasoningChatGpt,
+  "gpt-5.2-codex": alwaysReasoningGpt,
+  "gpt-5.2-chat": reasoningChatGpt,
+  "gpt-5.2-pro": { ...alwaysReasoningGpt, efforts: fromMedium },
+  "gpt-5.1-codex-mini": { ...alwaysReasoningGpt, efforts: ["medium", "high"] },
+  "gpt-5.1-codex": alwaysReasoningGpt,
+  "gpt-5.1-chat": reasoningChatGpt,
+  "gpt-5.": reasoningGpt,
+  "gpt-5-chat": chatGpt,
+  "gpt-5-codex": alwaysReasoningGpt,
+  "gpt-5-pro": { ...alwaysReasoningGpt, efforts: ["high"] },
+  "gpt-5": { ...alwaysReasoningGpt, efforts: ["minimal", "low", "medium", "high"] },
   "gpt-4.1": { window: 1_047_576, max_output: 32_768, capabilities: able },
   "gpt-4o": { window: 128_000, max_output: 16_384, capabilities: able },
-  "o3-pro": { ...gptOverResponses, window: 200_000, max_output: 100_000 },
-  o3: { window: 200_000, max_output: 100_000, capabilities: alwaysEffort, efforts: upToHigh },
-  "o4-mini": { window: 200_000, max_output: 100_000, capabilities: alwaysEffort, efforts: upToHigh },
+  o3,
+  "o4-mini": o3,
 });
 
 /** Assumed output limit, since the vendor names none. */
@@ -127,13 +130,23 @@ const grokOutput = 128_000;
 const grokPlain: Capabilities = { ...able, documents: false };
 const grokEffort: Capabilities = { ...grokPlain, reasoning: "effort", reasoning_off: false };
 
+/** Models that reason, but refuse to be told how hard. */
+const grokOwnEffort = { max_output: grokOutput, capabilities: grokEffort, efforts: [] } as const;
+
 const grok = modelRowsOf("grok", {
-  "grok-4.7": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
-  "grok-4.6": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
+  "grok-4.7": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToXhigh },
+  "grok-4.6": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToXhigh },
   "grok-4.5": { window: 500_000, max_output: grokOutput, capabilities: grokEffort, efforts: upToHigh },
-  "grok-4.3": { window: 1_000_000, max_output: grokOutput, capabilities: grokPlain },
-  "grok-4.20": { window: 1_000_000, max_output: grokOutput, capabilities: grokPlain },
-  "grok-4": { window: 256_000, max_output: grokOutput, capabilities: grokPlain },
+  "grok-4.3": {
+    window: 1_000_000,
+    max_output: grokOutput,
+    capabilities: { ...grokEffort, reasoning_off: true },
+    efforts: upToHigh,
+  },
+  "grok-4.20": { ...grokOwnEffort, window: 1_000_000 },
+  "grok-4": { ...grokOwnEffort, window: 256_000 },
+  "grok-build": { ...grokOwnEffort, window: 256_000 },
+  "grok-code": { ...grokOwnEffort, window: 256_000 },
   "grok-3": { window: 131_072, max_output: grokOutput, capabilities: { ...grokPlain, images: false } },
 });
 

@@ -31,7 +31,9 @@ export const cacheSchema = z.strictObject({
 export const timeoutsSchema = z.strictObject({
   connect: duration({ min: "1ms", max: "13m" }).prefault("60s").describe("Time until the response headers."),
   idle: duration({ min: "1ms", max: "13m" }).prefault("90s").describe("Time without any byte."),
-  content_idle: duration({ min: "1ms", max: "13m" }).prefault("5m").describe("Time with nothing but pings."),
+  content_idle: duration({ min: "1ms", max: "13m" })
+    .prefault("5m")
+    .describe("Time with nothing but pings, except while the model reasons."),
   total: duration({ min: "1ms", max: "13m" })
     .prefault("10m")
     .describe("Time of the whole attempt, at most 13m."),

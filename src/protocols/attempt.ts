@@ -114,7 +114,9 @@ const decodeFrames = (decoder: Decoder, lots: Iterable<readonly SseFrame[]>): De
 
 const isWhole = ({ data }: SseFrame): boolean => data === "[DONE]" || parseJson(data, Infinity) !== undefined;
 
-const isContent = ({ type }: ModelEvent): boolean => type !== "ping";
+/** Returns whether bytes show that the model works: they have content, or came while it reasons. */
+const showsWork = (events: readonly ModelEvent[], decoder: Decoder): boolean =>
+  events.some(({ type }) => type !== "ping") || decoder.reasons?.() === true;
 
 /**
  * Reads a reply as batches of events: counts bytes, parses frames and reports reads to the deadlines. The SDKs'
@@ -160,7 +162,7 @@ export async function* readReply(
         chunks === null ? [parser.end().filter(isWhole)] : parseEach(chunks),
       );
       if (chunks === null && batch.error === undefined) decoder.end?.(batch.events);
-      if (chunks !== null) deadlines.read(batch.events.some(isContent));
+      if (chunks !== null) deadlines.read(showsWork(batch.events, decoder));
       // A batch shows that the reply began, which must be paid for even if none of it could be read.
       if (batch.events.length > 0 || isTooLong) yield batch.events;
       if (batch.error !== undefined) throw batch.error;

@@ -4,8 +4,9 @@ import type { Json } from "../chat/message.ts";
 import { resolveReference } from "../tools/schema/keywords.ts";
 
 /**
- * Part of JSON Schema that a server accepts: `full` all of it, `closed` all but `additionalProperties`, `minimal`
- * the common subset without references, `structured` the subset of Anthropic's output format.
+ * Part of JSON Schema that a server accepts: `full` all of it, `closed` all but lengths, with objects that are closed
+ * unless they say that they are open, `minimal` the common subset without references, `structured` the subset of
+ * Anthropic's output format.
  */
 export type SchemaDialect = "full" | "closed" | "minimal" | "structured";
 
@@ -127,10 +128,23 @@ const toStructured = (schema: Json): Json => {
   return isOfType(kept, "object") ? { ...kept, additionalProperties: false } : kept;
 };
 
+/** Keywords that xAI has refused together with the whole request. */
+const lengthKeys = new Set(["minLength", "maxLength", "minItems", "maxItems", "minContains", "maxContains"]);
+
+/** Returns what stands for `additionalProperties` where an object is closed unless it says that it is open. */
+const opennessOf = (schema: JsonObject): Json | undefined => {
+  const { additionalProperties: more, properties } = schema;
+  if (more === undefined) return isOfType(schema, "object") && properties === undefined ? true : undefined;
+  if (more === false) return undefined;
+  return isJsonObject(more) && Object.keys(more).length > 0 ? more : true;
+};
+
 const toClosed = (schema: Json): Json => {
   if (!isJsonObject(schema)) return schema;
-  const { additionalProperties: _, ...kept } = schema;
-  return mapInner(kept, toClosed);
+  const { additionalProperties: _, ...rest } = schema;
+  const kept = Object.fromEntries(Object.entries(rest).filter(([key]) => !lengthKeys.has(key)));
+  const more = opennessOf(schema);
+  return mapInner(more === undefined ? kept : { ...kept, additionalProperties: more }, toClosed);
 };
 
 /** Keywords that servers refuse at the root of a tool's parameters, together with the whole request. */
@@ -199,9 +213,10 @@ const withAllItems = (schema: Json): Json =>
 
 /** Adapts the parameters of a tool to a server's dialect, with all that chat servers require of them. */
 export const adaptParameters = (schema: Json, dialect: SchemaDialect): JsonObject => {
-  const folded = fieldsOf(adaptSchema(foldRoot(schema), dialect));
-  if (dialect === "minimal") return folded;
-  return fieldsOf(withAllItems("properties" in folded ? folded : { ...folded, properties: {} }));
+  const folded = fieldsOf(foldRoot(schema));
+  if (dialect === "minimal") return fieldsOf(adaptSchema(folded, dialect));
+  const root = "properties" in folded ? folded : { ...folded, properties: {} };
+  return fieldsOf(withAllItems(adaptSchema(root, dialect)));
 };
 
 /** Adapts a schema to a server's dialect. Lost requirements are still enforced by the runtime's own check. */

@@ -16,10 +16,12 @@ export interface Traits {
   readonly reasoningReplay: "none" | "reasoning_content" | "reasoning_details";
   /** Whether a leading `<think>…</think>` is reasoning. */
   readonly thinkTags: boolean;
-  /** Efforts that the server accepts, lowest first. */
+  /** Efforts that the server accepts, lowest first; none if a model that reasons decides itself how hard. */
   readonly efforts: readonly Effort[];
-  /** Whether to send `store: false` and a `prompt_cache_key` per thread. */
+  /** Whether to send `store: false` and a `prompt_cache_key` per thread over chat completions. */
   readonly openaiFields: boolean;
+  /** Whether to send a `prompt_cache_key` per thread over the Responses API, which other servers refuse. */
+  readonly cacheKey: boolean;
   /** Whether calls carry Google's thought signatures, which must be returned. */
   readonly thoughtSignatures: boolean;
   /** Whether ids of calls have nine letters and digits, and no user's message follows results, as Mistral demands. */
@@ -58,6 +60,8 @@ export interface Decoder {
    * nothing follows.
    */
   readonly state: () => "open" | "finished" | "done";
+  /** Returns whether the model reasons, perhaps without showing it: then any byte is a sign of its work. */
+  readonly reasons?: () => boolean;
   /** Appends the events that wait for the end of the stream, once it has come. */
   readonly end?: (events: ModelEvent[]) => void;
 }

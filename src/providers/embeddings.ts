@@ -7,7 +7,7 @@ import type { Profile } from "./profile.ts";
 import type { ProviderConfig } from "./schema.ts";
 import { readCredentials } from "./secrets.ts";
 
-/** This file gets embeddings from the `/embeddings` endpoint beside the chat completions API. */
+/** This file gets embeddings from the `/embeddings` endpoint of APIs like OpenAI's. */
 
 export interface EmbeddingsOptions {
   readonly profile: Profile;
@@ -18,7 +18,8 @@ export interface EmbeddingsOptions {
 }
 
 /** Whether a provider of this profile has embeddings. */
-export const hasEmbeddings = ({ protocol }: Pick<Profile, "protocol">): boolean => protocol === "openai-chat";
+export const hasEmbeddings = ({ protocol }: Pick<Profile, "protocol">): boolean =>
+  protocol.startsWith("openai-");
 
 /** The timeout of a request in milliseconds, which its caller keeps. */
 export const embeddingTimeout = 10_000;

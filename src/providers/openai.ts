@@ -11,5 +11,6 @@ export const openai: Profile = {
     ...plainTraits,
     efforts: ["minimal", "low", "medium", "high", "xhigh", "max"],
     openaiFields: true,
+    cacheKey: true,
   }),
 };

@@ -25,6 +25,7 @@ export const plainTraits: Traits = {
   thinkTags: false,
   efforts: ["low", "medium", "high"],
   openaiFields: false,
+  cacheKey: false,
   thoughtSignatures: false,
   strictTurns: false,
 };

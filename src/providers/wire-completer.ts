@@ -4,7 +4,7 @@ import { collect } from "../model/collect.ts";
 import type { CompleteOptions, Completer, Completion, ModelRequest } from "../model/completer.ts";
 import { startDeadlines } from "../model/deadlines.ts";
 import type { Deadlines } from "../model/deadlines.ts";
-import type { ModelError } from "../model/error.ts";
+import { ModelError } from "../model/error.ts";
 import { modelError } from "../model/failure.ts";
 import type { AttemptOrigin } from "../model/failure.ts";
 import { readHoldUntil } from "../model/rate-headers.ts";
@@ -108,6 +108,18 @@ const createKeyedPost = (
     });
 };
 
+/**
+ * Adds the way out where a server other than the vendor's does not know the Responses API, over which the model is
+ * asked unless the team says otherwise.
+ */
+const adviseProtocol = (error: ModelError, { protocol, config }: WireOptions): ModelError => {
+  const { status, message } = error.failure;
+  const isChosen = protocol.name === "openai-responses" && config.protocol === undefined;
+  if (!isChosen || config.base_url === undefined || (status !== 404 && status !== 405)) return error;
+  const advice = "If this server has no Responses API, set protocol: openai-chat for this provider.";
+  return new ModelError({ ...error.failure, message: `${message} ${advice}` });
+};
+
 const sendRequest = async ({
   options,
   target,
@@ -140,7 +152,7 @@ const sendRequest = async ({
   } catch (error) {
     throw sendFailureOf(error, origin, deadlines.signal);
   }
-  if (failure !== null) throw failure;
+  if (failure !== null) throw adviseProtocol(failure, options);
   return { response, droppedParameters, maxTokens, hash };
 };
 

@@ -61,14 +61,18 @@ const answerJson = ({ value }: CommandAnswer): string =>
     ? value["json"]
     : JSON.stringify(value);
 
-/** Returns the key of a command with its scope, the operation and the ids in its path. Ids hold no spaces. */
-const commandKeyOf = (operation: Operation, key: string, params: unknown): string => {
+/**
+ * Returns the key of a command with its scope: the operation and the ids in its path, which hold no spaces. Where
+ * one of several scopes is enough, what the caller may do and see depends on those that they have.
+ */
+const commandKeyOf = (operation: Operation, key: string, params: unknown, { scopes }: Principal): string => {
   const fields = fieldsOf(params);
   const ids = pathParametersOf(operation).map((name) => {
     const id = fields[name];
     return typeof id === "string" ? id : "";
   });
-  return ids.length === 0 ? `${operation.name}:${key}` : [operation.name, ...ids, key].join(" ");
+  const held = operation.scopes.length === 1 ? [] : operation.scopes.filter((each) => scopes.includes(each));
+  return ids.length === 0 ? `${operation.name}:${key}` : [operation.name, ...held, ...ids, key].join(" ");
 };
 
 interface KeyedCall {
@@ -76,10 +80,10 @@ interface KeyedCall {
   readonly fingerprint: string;
 }
 
-const keyedCallOf = (operation: Operation, { key, params }: SessionCall): KeyedCall | null =>
+const keyedCallOf = (operation: Operation, { key, params, principal }: SessionCall): KeyedCall | null =>
   key === undefined
     ? null
-    : { key: commandKeyOf(operation, key, params), fingerprint: sha256Hex(canonicalJson(params)) };
+    : { key: commandKeyOf(operation, key, params, principal), fingerprint: sha256Hex(canonicalJson(params)) };
 
 /** Returns the stored answer to a repeated command; the same key with another body is refused. */
 const replayAnswer = (context: OperationContext, given: KeyedCall | null): PerformedReply | null => {

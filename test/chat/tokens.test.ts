@@ -111,6 +111,8 @@ test("MO-34: reasoning counts only if it can be sent back", () => {
   const reasoning: Part = { type: "reasoning", text: "12345678", model: "p/m" };
   expect(tokens([reasoning])).toBe(4);
   expect(tokens([{ ...reasoning, opaque: { provider: "p", model: "m", data: "sig" } }])).toBe(6);
+  const sealed = { provider: "p", model: "m", data: "x".repeat(398) };
+  expect(tokens([{ ...reasoning, opaque: sealed }]), "the text is a summary of it").toBe(4 + 100);
 });
 
 test("MO-34: a request adds stored figures, the system prompt once and its tools", () => {

@@ -575,6 +575,7 @@ test("TB-5: explain shows a rule at the tools that it really binds, names in the
 for (const [kind, problem] of [
   ["openai", null],
   ["openai-compatible", null],
+  ["grok", null],
   ["anthropic", "anthropic"],
 ] as const)
   test(`AG-41: memory.embedding names a provider of the kind ${kind}: ${problem === null ? "fine" : "an error at its place"}`, async () => {

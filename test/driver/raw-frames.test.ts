@@ -17,7 +17,7 @@ const secret = 'canary"of the\\key';
 const open = (
   kind: "anthropic" | "openai",
   top = "debug: { raw: events }",
-  model = kind === "openai" ? "gpt-5.2" : "claude-sonnet-5-5",
+  model = kind === "openai" ? "gpt-4.1" : "claude-sonnet-5-5",
 ): Promise<Bench> =>
   benchOf(
     `
@@ -50,7 +50,7 @@ test.each(["anthropic", "openai"] as const)(
     const bench = await open(kind);
     await say(bench);
     const places = bench.frames.map((frame) => ({ ...frame, data: "" }));
-    const model = kind === "openai" ? "gpt-5.2" : "claude-sonnet-5-5";
+    const model = kind === "openai" ? "gpt-4.1" : "claude-sonnet-5-5";
     expect(places[0]).toEqual({
       type: "llm_provider_raw",
       thread: "main",

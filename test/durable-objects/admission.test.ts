@@ -13,7 +13,7 @@ const filled = async (): Promise<readonly string[]> => {
   const taken: string[] = [];
   for (let at = 0; at < limit; at++) {
     const session = `other-${at}`;
-    const { admitted } = await tenantStub().begin({ session, limit, lease: null, grants: [] });
+    const { admitted } = await tenantStub().begin({ session, limit, createdAt: 1, lease: null, grants: [] });
     if (admitted) taken.push(session);
   }
   return taken;
@@ -144,7 +144,7 @@ test("★ RE-3 RE-4: a command that begins no run after all gives its place and 
   expect(bad.status).toBe(404);
   await expect.poll(() => calls()).toMatchObject({ begin: 1, abandon: 1 });
   await expect.poll(() => outOf("refused")).toBe(0);
-  const one = { session: "another", limit: 1, lease: null, grants: [] };
+  const one = { session: "another", limit: 1, createdAt: 1, lease: null, grants: [] };
   expect(await tenantStub("refused").begin(one)).toMatchObject({ admitted: true });
   expect(await tenantStub("refused").begin({ ...one, session: "third" })).toEqual({ admitted: false });
 });

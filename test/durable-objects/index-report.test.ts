@@ -4,6 +4,7 @@ import { noSpending } from "../../src/agent/state/budget.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { freshSession } from "../../src/agent/state/session.ts";
 import type { SessionSummary } from "../../src/engine/access/rpc.ts";
+import type { Decision } from "../../src/session/decisions.ts";
 import type { Engine } from "../../src/engine/engine.ts";
 
 /** What a report reads of a session. */
@@ -27,14 +28,24 @@ const desk = () => {
   const told: (string | null)[] = [];
   const asked: number[] = [];
   const read: number[] = [];
-  const world = { now: 0, wake: null as number | null, failing: false, silent: false, known: 0 };
+  const kept: number[] = [];
+  const world = {
+    now: 0,
+    wake: null as number | null,
+    failing: false,
+    silent: false,
+    known: 0,
+    answer: null as Promise<never> | null,
+  };
   const team = {
     index: async ({ title, head_seq, ledger }: SessionSummary): Promise<number> => {
+      if (world.answer !== null) return world.answer;
       if (world.silent) return new Promise(() => undefined);
       if (world.failing) throw new Error("the team is away");
       asked.push(ledger.since);
       if (world.known < ledger.since) return world.known;
       told.push(title);
+      kept.push(...(ledger.decisions ?? []).map(({ seq }) => seq));
       return (world.known = head_seq);
     },
   };
@@ -54,11 +65,11 @@ const desk = () => {
       usage: () => [],
       decisions: (since) => {
         read.push(since);
-        return [];
+        return [{ seq: since + 1 }] as unknown as readonly Decision[];
       },
     },
   );
-  return { report, world, told, asked, read };
+  return { report, world, told, asked, read, kept };
 };
 
 test("AP-5: news wait two seconds, unless the session comes to rest: then no alarm is left", async () => {
@@ -188,4 +199,23 @@ test("★ AP-40 TB-11: a report that failed is repeated from the last event that
   await report.flush(session("a"));
   expect(asked).toEqual([0, 7]);
   expect(read).toEqual([7, 7]);
+});
+
+test("★ TB-11: a report that fails while a later one is sent loses none of its decisions", async () => {
+  const { report, world, kept } = desk();
+  report.touch(1, 0);
+  await report.flush(session("a"), true);
+  const lost = Promise.withResolvers<never>();
+  world.answer = lost.promise;
+  report.touch(0, 7, true);
+  const first = report.flush({ ...session("b"), head: 9 }, true);
+  world.answer = null;
+  report.touch(0, 9);
+  const second = report.flush({ ...session("c"), head: 11 }, true);
+  lost.reject(new Error("the tenant's object was reset"));
+  await Promise.all([first, second]);
+  world.now = 4_000;
+  await report.flush({ ...session("c"), head: 11 }, true);
+  expect(kept).toContain(8);
+  expect(world.known).toBe(11);
 });

@@ -84,7 +84,7 @@ test("★ RE-3: what fills one tenant, or breaks its object, leaves another's al
   const limit = 2;
   const [full, free] = [tenantStub("crowd"), tenantStub("calm")];
   const admit = async (stub: typeof full, session: string): Promise<boolean> =>
-    (await stub.begin({ session, limit, lease: null, grants: [] })).admitted;
+    (await stub.begin({ session, limit, createdAt: 1, lease: null, grants: [] })).admitted;
   expect([await admit(full, "a"), await admit(full, "b"), await admit(full, "c")]).toEqual([
     true,
     true,

@@ -24,7 +24,7 @@ providers:
     kind: ${{ anthropic: kind, openai: kind, responses: "openai", compatible: "openai-compatible" }[kind]}
     base_url: "${fake.url(kind)}"
     api_key: "\${KEY}"
-    model: ${{ ...models, compatible: "house" }[kind]}
+    model: ${{ ...models, openai: "gpt-4.1", compatible: "house" }[kind]}
 agents:
   - name: helper
     effects: []

@@ -75,13 +75,38 @@ test.each([
   ["kind: openai, model: gpt-4o", "/v1/chat/completions"],
   ["kind: openai, model: my-deployment", "/v1/chat/completions"],
   ["kind: openai, model: gpt-4o, protocol: openai-responses", "/v1/responses"],
-  ["kind: grok, model: grok-4.7, protocol: openai-responses", "/v1/responses"],
+  ["kind: grok, model: grok-4.7", "/v1/responses"],
+  ["kind: grok, model: grok-4.7, protocol: openai-chat", "/v1/chat/completions"],
   ["kind: openai-compatible, model: local, protocol: openai-responses", "/v1/responses"],
 ])("MO-5 MO-17: {%s} is asked at %s", async (provider, path) => {
   const bench = await open(provider);
   const asked = play([{ call: "look", args: { place: "pool" } }], [{ text: "Done." }]);
   expect(await say(bench)).toMatchObject({ state: "completed" });
   expect(asked().map((request) => request.path)).toEqual([path, path]);
+});
+
+test.each([
+  ["reasoning: { effort: high }", { effort: "high" }],
+  ["reasoning: { effort: high, summary: auto }", { effort: "high", summary: "auto" }],
+])(
+  "MO-17: with {%s} a summary of reasoning is asked for only if the team asks",
+  async (written, reasoning) => {
+    const bench = await open(`kind: openai, model: gpt-5.4, ${written}`);
+    const asked = play([{ text: "Done." }]);
+    expect(await say(bench)).toMatchObject({ state: "completed" });
+    expect(asked()[0]?.body["reasoning"]).toEqual(reasoning);
+  },
+);
+
+test("MO-3 MO-17: the reasoning of a Grok that takes no effort goes back to it, and its effort is said to be dropped", async () => {
+  const bench = await open("kind: grok, model: grok-4.20, reasoning: { effort: high }");
+  const asked = play(look, [{ text: "A crab." }]);
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+  const [first, second] = asked().map(({ body }) => body);
+  expect(first).toMatchObject({ include: ["reasoning.encrypted_content"] });
+  expect(first).not.toHaveProperty("reasoning");
+  expect(second?.["input"]).toContainEqual(expect.objectContaining({ type: "reasoning" }));
+  expect(eventsOf(bench, "error")).toMatchObject([{ code: "param_dropped" }]);
 });
 
 test("MO-35: reasoning that goes back, which a server need not count, is not taken for a cut input", async () => {

@@ -71,7 +71,7 @@ test("★ MO-7: what a model refuses is left out and said once in a session", as
 test("CF-14: reasoning_effort is the agent's effort, and takes the place of the provider's effort or budget", async () => {
   const effort = "options: { reasoning_effort: low }";
   expect(await asked(wire("openai", "gpt-5.2", "reasoning: { effort: high }", effort))).toMatchObject({
-    reasoning_effort: "low",
+    reasoning: { effort: "low" },
   });
   const budget = wire("anthropic", "claude-haiku-4-5", "reasoning: { budget_tokens: 20000 }", effort);
   expect(await asked(budget)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 4_096 } });

@@ -10,7 +10,7 @@ test("MO-7: the longest prefix wins, in any case, vendor stripped, dated ids inc
   for (const id of ["Claude-Sonnet-5-5-20261001", "anthropic/claude-sonnet-5-5", "CLAUDE-SONNET-5-5"])
     expect(describeModel("anthropic", id)).toEqual(sonnet);
   expect(describeModel("anthropic", "claude-haiku-4-5-20251001").capabilities.reasoning).toBe("budget");
-  expect(describeModel("openai", "gpt-5.2-codex").capabilities.reasoning_off).toBe(true);
+  expect(describeModel("openai", "gpt-5.2-2025-12-11").capabilities.reasoning_off).toBe(true);
   expect(describeModel("openai", "gpt-5-mini").capabilities.reasoning_off).toBe(false);
   expect(describeModel("gemini", "models/gemini-2.5-flash").capabilities.reasoning_off).toBe(true);
 });
@@ -33,18 +33,53 @@ test("MO-7: what newer models refuse is known: sampling, budgets, no reasoning, 
     efforts: ["low", "medium", "high", "xhigh"],
   });
   expect(describeModel("openai", "gpt-6-astra").capabilities.reasoning_off).toBe(false);
-  expect(describeModel("grok", "grok-4").capabilities.reasoning).toBe("none");
+  expect(describeModel("grok", "grok-4.6").efforts).toContain("xhigh");
+  expect(describeModel("grok", "grok-4.3").capabilities).toMatchObject({
+    reasoning: "effort",
+    reasoning_off: true,
+  });
 });
 
 test.each([
-  "gpt-5-codex",
-  "gpt-5.1-codex-max",
-  "gpt-5.3-codex",
+  "gpt-5",
+  "gpt-5-mini-2025-08-07",
+  "gpt-5.1",
+  "gpt-5.2-codex",
   "gpt-5-pro",
-  "gpt-5.2-pro",
   "o3-pro-2025-06-10",
-])("MO-7: %s is served over the Responses API alone", (id) => {
+  "o4-mini",
+])("MO-7: %s, which reasons, is asked over the Responses API", (id) => {
   expect(describeModel("openai", id).protocol).toBe("openai-responses");
+});
+
+test.each([
+  ["openai", "gpt-5-pro-2025-10-06", ["high"]],
+  ["openai", "gpt-5.2-pro", ["medium", "high", "xhigh"]],
+  ["openai", "gpt-5.4-pro", ["medium", "high", "xhigh"]],
+  ["openai", "gpt-5.1-codex-max", ["low", "medium", "high"]],
+  ["openai", "gpt-5.1-codex-mini", ["medium", "high"]],
+  ["openai", "gpt-5.3-codex", ["low", "medium", "high"]],
+  ["grok", "grok-4.20-0309-reasoning", []],
+  ["grok", "grok-4-1-fast-reasoning", []],
+  ["grok", "grok-build-0.1", []],
+  ["grok", "grok-code-fast-1", []],
+])("MO-7: %s's %s cannot stop reasoning, and takes the efforts %j alone", (kind, id, efforts) => {
+  const { capabilities, efforts: taken } = describeModel(kind, id);
+  expect([capabilities.reasoning, capabilities.reasoning_off]).toEqual(["effort", false]);
+  expect(taken).toEqual(efforts);
+});
+
+test("MO-7: models of ChatGPT are not asked for reasoning, or not for another effort than theirs", () => {
+  expect(describeModel("openai", "gpt-5-chat-latest").capabilities.reasoning).toBe("none");
+  for (const id of ["gpt-5.1-chat-latest", "gpt-5.2-chat-latest", "gpt-5.3-chat-latest"])
+    expect(describeModel("openai", id).efforts).toEqual(["medium"]);
+});
+
+test("MO-7: a tuned model can do what its base can, at a price that is not known", () => {
+  expect(describeModel("openai", "ft:gpt-4.1-2025-04-14:acme::a1b2")).toEqual(
+    describeModel("openai", "gpt-4.1"),
+  );
+  expect(priceOf("openai", "ft:gpt-6.1-sol:acme::a1b2")).toBeNull();
 });
 
 test("MO-7: an unknown model is like the newest of its kind, with no window claimed", () => {

@@ -394,3 +394,69 @@ test("MO-30: a missing remaining is not exhaustion, a past or unreadable reset h
     hold({ "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": reset });
   expect(["24h", "25h", "1e9", "1e300", "1e306"].map(told)).toEqual([86_400_000, ...Array<undefined>(4)]);
 });
+
+test.each<[string, number, Json, string]>([
+  [
+    "OpenAI",
+    400,
+    error({
+      message: "Unsupported value: 'canary'",
+      type: "invalid_request_error",
+      param: "reasoning.effort",
+    }),
+    "The provider refuses the request (HTTP 400, invalid_request_error, reasoning.effort).",
+  ],
+  [
+    "Anthropic",
+    400,
+    {
+      type: "error",
+      error: {
+        type: "invalid_request_error",
+        message: "tools.0.custom.input_schema: JSON schema is invalid. canary",
+      },
+    },
+    "The provider refuses the request (HTTP 400, invalid_request_error, tools.0.custom.input_schema).",
+  ],
+  [
+    "a sentence without a place",
+    400,
+    error({ message: "canary: no", type: "invalid_request_error", param: "a canary's sentence" }),
+    "The provider refuses the request (HTTP 400, invalid_request_error).",
+  ],
+  [
+    "a model that is not asked over chat completions",
+    404,
+    error({
+      message: "This model is only supported in v1/responses and not in v1/chat/completions.",
+      type: "invalid_request_error",
+      param: "model",
+    }),
+    "The provider does not know the model or the address (HTTP 404, invalid_request_error). Set protocol: openai-responses for this provider.",
+  ],
+  [
+    "tools that a model does not take over chat completions",
+    400,
+    error({
+      message:
+        "Function tools with reasoning_effort are not supported for gpt-5.4 in /v1/chat/completions. Please use /v1/responses instead.",
+      type: "invalid_request_error",
+      param: "reasoning_effort",
+    }),
+    "The provider refuses the request (HTTP 400, invalid_request_error, reasoning_effort). Set protocol: openai-responses for this provider.",
+  ],
+  [
+    "a server without the Responses API",
+    404,
+    error({ message: "Invalid URL (POST /v1/responses)", type: "invalid_request_error" }),
+    "The provider does not know the model or the address (HTTP 404, invalid_request_error).",
+  ],
+  [
+    "a long sentence of nothing but dots",
+    400,
+    error({ message: ".".repeat(60_000), type: "invalid_request_error" }),
+    "The provider refuses the request (HTTP 400, invalid_request_error).",
+  ],
+])("MO-25: the message says where a request is refused, not how: %s", (_, status, body, message) => {
+  expect(at(status, body).message).toBe(message);
+});

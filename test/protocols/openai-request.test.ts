@@ -157,7 +157,7 @@ test("MO-14: strict is true only for a schema that fits", () => {
 test("MO-14: reasoning_effort is what the model takes, or is left out and named", () => {
   expect(build("openai", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("high");
   expect(build("openai", { reasoning: { effort: "none" } }).body["reasoning_effort"]).toBe("none");
-  expect(build("grok", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("high");
+  expect(build("grok", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("xhigh");
   expect(build("gemini", { reasoning: { budgetTokens: 5000 } }).body["reasoning_effort"]).toBe("medium");
   const none = build("compatible", { reasoning: { effort: "high" }, temperature: 0.2 });
   expect(none.droppedParameters).toEqual(["reasoning"]);
@@ -306,6 +306,32 @@ test("MO-14: a half of a character in a description or schema, which servers ref
     responseFormat: { type: "json_schema", schema: { type: "object", description: "\ude00" } },
   });
   expect(body["tools"]).toMatchObject([{ function: { description: "Reads \ufffd." } }]);
+});
+
+test("MO-17: to grok an object that takes any names is open, one that does not says nothing, and lengths are left out", () => {
+  const schema = {
+    type: "object",
+    properties: {
+      path: { type: "string", maxLength: 9, pattern: "^a" },
+      headers: { type: "object", additionalProperties: { type: "string", minLength: 1 } },
+      any: { type: ["object", "null"] },
+      more: { type: "object", properties: { a: {} }, additionalProperties: {} },
+      minContains: { type: "array", items: { type: "object", properties: {} }, maxItems: 3 },
+    },
+    additionalProperties: false,
+  };
+  const { body } = build("grok", { tools: [{ ...tool, schema }] });
+  const [sent] = body["tools"] as readonly { readonly function: { readonly parameters: unknown } }[];
+  expect(sent?.function.parameters).toEqual({
+    type: "object",
+    properties: {
+      path: { type: "string", pattern: "^a" },
+      headers: { type: "object", additionalProperties: { type: "string" } },
+      any: { type: ["object", "null"], additionalProperties: true },
+      more: { type: "object", properties: { a: {} }, additionalProperties: true },
+      minContains: { type: "array", items: { type: "object", properties: {} } },
+    },
+  });
 });
 
 test("MO-17: grok gets no stop words or penalties", () => {

@@ -221,6 +221,34 @@ test("MO-7: efforts, sampling and formats go where the API has them; a summary i
   expect(plain.body).not.toHaveProperty("include");
 });
 
+test("MO-17: a Grok that decides itself how hard it reasons is not told, but its reasoning is asked for", () => {
+  const grok = { kind: "grok", model: "grok-4.20-0309-reasoning", protocol: undefined };
+  for (const [effort, dropped] of [
+    ["high", ["reasoning"]],
+    ["none", []],
+  ] as const) {
+    const { body, droppedParameters } = build({ reasoning: { effort } }, grok);
+    expect(body).not.toHaveProperty("reasoning");
+    expect(body["include"]).toEqual(["reasoning.encrypted_content"]);
+    expect(droppedParameters).toEqual(dropped);
+  }
+});
+
+test("MO-17: OpenAI and xAI get a cache key, other servers, some of which refuse it, none", () => {
+  const keyOf = (kind: string, model: string) =>
+    build({}, { kind, model, protocol: "openai-responses", base_url: "https://a.example" }).body[
+      "prompt_cache_key"
+    ];
+  expect(keyOf("openai", "gpt-4o")).toMatch(/^limpet-/);
+  expect(keyOf("grok", "grok-4.7")).toMatch(/^limpet-/);
+  expect(keyOf("openai-compatible", "local")).toBeUndefined();
+});
+
+test("MO-6: an output limit below the least that the API takes is raised to it", () => {
+  const { body, maxTokens } = build({ maxTokens: 1 });
+  expect([body["max_output_tokens"], maxTokens]).toEqual([16, 16]);
+});
+
 test("MO-12: a request is a byte prefix of the next up to its last item, and has one digest", () => {
   const messages = [
     message("user", "Go."),

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { startFakeProvider } from "../support/fake-provider.ts";
+import { framesOfKind, startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { attempt, completerFor, requestOf } from "../support/fake-provider-client.ts";
 import { chatFrames } from "../support/fake-provider-reply.ts";
@@ -123,4 +123,26 @@ test.each([
   }));
   const { failure } = await attempt(completerFor(fake, "anthropic"), requestOf("anthropic"));
   expect(failure).toMatchObject({ code, retryable: false });
+});
+
+test("MO-15: xAI's own end of a reply, and a call that comes without its pieces, count", async () => {
+  const frames = framesOfKind("responses", { pieces: [{ call: "look", args: { place: "pool" } }] }, "m");
+  const raw = frames
+    .filter((frame) => !/function_call_arguments|output_item\.added/.test(frame))
+    .join("")
+    .replaceAll("response.completed", "response.done");
+  expect((await ask("responses", raw)).completion).toMatchObject({
+    finish: "tool_calls",
+    parts: [{ type: "tool_call", name: "look", args: '{"place":"pool"}' }],
+  });
+});
+
+test("MO-15 MO-25: a reply that ends as failed is an error, whatever the name of its end", async () => {
+  const raw = framesOfKind("responses", { pieces: [{ text: "So" }] }, "m")
+    .join("")
+    .replaceAll("response.completed", "response.done")
+    .replaceAll('"error":null', '"error":{"code":"rate_limit_exceeded","message":"canary"}')
+    .replaceAll('"status":"completed","incomplete_details"', '"status":"failed","incomplete_details"');
+  const { failure } = await ask("responses", raw);
+  expect(failure).toMatchObject({ code: "rate_limited", billed: true });
 });

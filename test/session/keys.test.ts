@@ -108,3 +108,16 @@ test("AP-6 RE-P12: keys that are over are deleted with their answers, at most on
   expect(keys()).toEqual(["patch:k3", "patch:k4", "patch:k5"]);
   expect(bench.perform("patch", { title: "U" }, "k3")).toMatchObject({ replayed: true });
 });
+
+test("★ AP-6 RE-P12: a key that is used again after its time leaves nothing of its earlier answer behind", async () => {
+  const { bench } = await play(two, { create: { title: "T" } });
+  bench.ok("patch", { title: "U" }, "k1");
+  const at = bench.now() - 6.9 * days;
+  bench.sql(`INSERT INTO idempotency VALUES ('patch:k2', '', 200, '{"apart":true}', ${at})`);
+  bench.sql("INSERT INTO blobs VALUES ('answer:patch:k2', 0, 'long')");
+  bench.crash();
+  await bench.pass(0.5 * days);
+  bench.ok("patch", { title: "V" }, "k2");
+  expect(bench.rows("blobs")).toEqual([]);
+  expect(bench.perform("patch", { title: "V" }, "k2")).toMatchObject({ replayed: true });
+});

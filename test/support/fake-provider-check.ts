@@ -314,7 +314,7 @@ const minimalOnly = ["$schema", "$ref", "$defs", "additionalProperties", "oneOf"
 const refusedKeywords: Readonly<Record<ChatKind, readonly string[]>> = {
   openai: [],
   compatible: [],
-  grok: ["additionalProperties"],
+  grok: ["maxLength", "minLength", "maxItems", "minItems"],
   gemini: minimalOnly,
 };
 

@@ -38,6 +38,7 @@ export const configOf = (kind: Kind, fields: Record<string, unknown> = {}): Prov
     kind: kindNames[kind],
     model: models[kind],
     api_key: "${KEY}",
+    ...((kind === "openai" || kind === "grok") && { protocol: "openai-chat" }),
     ...fields,
   }) as ProviderConfig;
 

@@ -29,6 +29,8 @@ export const grantLifeMs = 30 * 86_400_000;
 /** Report of a session's grants to its tenant's object. */
 export interface GrantsReport {
   readonly session: string;
+  /** When that session was created, which tells it from an earlier one of its name. */
+  readonly createdAt: number;
   readonly grants: readonly Grant[];
 }
 

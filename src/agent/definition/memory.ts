@@ -22,6 +22,8 @@ export interface MemoryRow {
   readonly at: number;
   readonly owner: MemoryOwner;
   readonly session: string;
+  /** When that session was created, which tells it from an earlier one of its name. */
+  readonly createdAt: number;
   readonly run: string;
   readonly agent: string;
   readonly text: string;

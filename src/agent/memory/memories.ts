@@ -8,6 +8,7 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 import type { Session } from "../state/session.ts";
+import { lifetimeOf } from "../state/session.ts";
 import type { Outbox, Reflection } from "../state/records.ts";
 import { postpone } from "../state/ask.ts";
 import { escapeTags } from "../../chat/render.ts";
@@ -53,14 +54,15 @@ const postMemoryRow = (
   { key, text, tags }: { readonly key: string; readonly text: string; readonly tags: readonly string[] },
 ): boolean => {
   const { name, memory } = agentOf(draft, threadId);
-  const { id: session } = draft.state;
+  const { id: session, createdAt } = draft.state;
   const { id: run } = runOf(draft, threadId);
   if (memory === null) return false;
   postMemory(draft, {
-    id: `${session}/${run}${key}`,
+    id: `${lifetimeOf(draft.state)}/${run}${key}`,
     at: draft.context.now,
     owner: memoryOwnerOf(memory, draft.state),
     session,
+    createdAt,
     run,
     agent: name,
     text,

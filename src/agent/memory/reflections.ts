@@ -5,6 +5,7 @@ import { utf8Length } from "../../chat/tokens.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import type { ChildEnd, ChildRecord } from "../state/child.ts";
 import type { Reflection } from "../state/records.ts";
+import { lifetimeOf } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { writeEntry } from "../transaction/entries.ts";
 import { postReflection, stopWords } from "./memories.ts";
@@ -126,7 +127,7 @@ const isFailed = ({ state, completion }: ChildEnd): boolean =>
 
 const createReflection = (draft: Draft, { agent, task }: ChildRecord, end: ChildEnd): Reflection =>
   fitReflection({
-    id: `${draft.state.id}/${end.run}`,
+    id: `${lifetimeOf(draft.state)}/${end.run}`,
     at: draft.context.now,
     agent,
     task,

@@ -105,7 +105,7 @@ const checkEmbeddings = (draft: TeamDraft): void => {
       "invalid_value",
       ["agents", index, "memory", "embedding"],
       `${name} is of the kind ${kind}, which has no embeddings`,
-      { hint: "name a provider that speaks the chat completions API, or omit it" },
+      { hint: "name a provider with an API like OpenAI's, or omit it" },
     );
   }
 };

@@ -46,6 +46,10 @@ export function keepDelete(
   );
 }
 
+/** Returns whether the session that was created under a name at this time was deleted. */
+export const isBuried = (all: RunQuery, id: string, createdAt: number): boolean =>
+  all("SELECT 1 FROM tombstones WHERE id = ? AND created_at = ?", id, createdAt).length > 0;
+
 /** Returns whether a session was deleted: under a stored key, or at all. */
 export const wasDeleted = (tables: Tables, { session, key }: KeyedDelete, now: number): boolean => {
   const [table, id] =

@@ -45,13 +45,13 @@ type Reasoning = NonNullable<Provider["reasoning"]>;
 const reasoningOf = (agent: AgentConfig, provider: Provider): ModelTarget["sampling"]["reasoning"] => {
   const effort = agent.options.reasoning_effort;
   const written: Reasoning | undefined = agent.reasoning ?? provider.reasoning;
-  const summary = written?.summary ?? "auto";
-  if (effort !== undefined && agent.reasoning === undefined) return { effort, summary };
+  const summary = written?.summary === undefined ? {} : { summary: written.summary };
+  if (effort !== undefined && agent.reasoning === undefined) return { effort, ...summary };
   if (written === undefined) return undefined;
   return {
     ...(written.effort === undefined ? {} : { effort: written.effort }),
     ...(written.budget_tokens === undefined ? {} : { budgetTokens: written.budget_tokens }),
-    summary,
+    ...summary,
   };
 };
 

@@ -146,7 +146,7 @@ const send = async (safety: Safety, call: ServerCall): Promise<McpCallReport> =>
   // A call that was cancelled says nothing about its server.
   if (first.end.kind === "lost" || first.end.kind === "unreachable") context.signal.throwIfAborted();
   if (first.end.kind !== "lost" || safety === "unsafe") return first;
-  const second = await client.call(endpoint, null, request);
+  const second = await client.call(endpoint, first.connection, request);
   if (second.end.kind !== "lost") return second;
   return { ...second, end: { kind: "unreachable", reason: second.end.reason } };
 };

@@ -238,5 +238,6 @@ export const createAnthropicDecoder = (
     if (type === "ping") events.push({ type: "ping" });
     else if (knownEvents.has(type)) takeEvent(state, fields as unknown as StreamEvent, events);
   };
-  return { frame, state: () => (state.done ? "done" : "open") };
+  const reasons = () => state.blocks.values().some(({ kind, ended }) => kind === "thinking" && !ended);
+  return { frame, state: () => (state.done ? "done" : "open"), reasons };
 };

@@ -168,17 +168,24 @@ const takeUsage = (response: JsonObject, events: ModelEvent[]): void => {
   if (isJsonObject(response["usage"])) events.push({ type: "usage", raw: response["usage"] });
 };
 
+const readFailure: EventReader = (state, event, events) => {
+  const response = fieldsOf(event["response"]);
+  takeUsage(response, events);
+  throw state.faults.inBand({ error: response["error"] ?? null });
+};
+
+const isComplete = ({ status, incomplete_details: details }: JsonObject): boolean =>
+  (status ?? "completed") === "completed" && (fieldsOf(details)["reason"] ?? null) === null;
+
 /**
  * Ends the reply. Its status decides, since servers (vLLM) send cut replies as completed ones; a cut reply without a
  * known reason has reached its limit.
  */
 const readEnd: EventReader = (state, event, events) => {
   const response = fieldsOf(event["response"]);
+  if (response["status"] === "failed") return readFailure(state, event, events);
   const { reason } = fieldsOf(response["incomplete_details"]);
-  const isWhole =
-    event["type"] === "response.completed" &&
-    (response["status"] ?? "completed") === "completed" &&
-    (reason ?? null) === null;
+  const isWhole = event["type"] !== "response.incomplete" && isComplete(response);
   for (const { kind, ended } of state.items.values())
     if (isWhole && kind === "call" && !ended) throw state.faults.broken("the end while a call is open");
   takeUsage(response, events);
@@ -187,13 +194,8 @@ const readEnd: EventReader = (state, event, events) => {
   events.push({ type: "finish", reason: isWhole ? "stop" : (finishByReason.get(reason) ?? "length"), raw });
 };
 
-const readFailure: EventReader = (state, event, events) => {
-  const response = fieldsOf(event["response"]);
-  takeUsage(response, events);
-  throw state.faults.inBand({ error: response["error"] ?? null });
-};
-
-const readers: Partial<Readonly<Record<EventType, EventReader>>> = {
+/** xAI has ended replies with an event of its own. */
+const readers: Partial<Readonly<Record<EventType | "response.done", EventReader>>> = {
   "response.output_item.added": openItem,
   "response.output_text.delta": readPieceAs("text"),
   "response.refusal.delta": readPieceAs("refusal"),
@@ -205,6 +207,7 @@ const readers: Partial<Readonly<Record<EventType, EventReader>>> = {
   "response.reasoning_text.delta": readReasoningOf("response.reasoning_text.delta", "content_index"),
   "response.output_item.done": endItem,
   "response.completed": readEnd,
+  "response.done": readEnd,
   "response.incomplete": readEnd,
   "response.failed": readFailure,
 };
@@ -233,5 +236,6 @@ export const createResponsesDecoder = (
     startReply(state, event["response"], events);
     readers[type as EventType]?.(state, event, events);
   };
-  return { frame, state: () => (state.done ? "done" : "open") };
+  const reasons = () => state.items.values().some(({ kind, ended }) => kind === "reasoning" && !ended);
+  return { frame, state: () => (state.done ? "done" : "open"), reasons };
 };

@@ -54,6 +54,9 @@ const reasoningOf = (
   return { ...(effort !== undefined && { effort }), ...(wantsSummary && { summary: "auto" }) };
 };
 
+/** Output limit below which OpenAI refuses a request. */
+const leastOutput = 16;
+
 /** Nothing is stored at the server: a model that reasons sends its reasoning along, encrypted, to have it back. */
 const tailOf = (
   request: ModelRequest,
@@ -73,7 +76,7 @@ const tailOf = (
     ...(reasoning !== undefined && { reasoning }),
     ...(text !== undefined && { text }),
     ...samplingOf(request, target, droppedParameters),
-    ...(target.traits.openaiFields && { prompt_cache_key: cacheKeyOf(request) }),
+    ...(target.traits.cacheKey && { prompt_cache_key: cacheKeyOf(request) }),
   };
 };
 
@@ -85,7 +88,7 @@ const tailOf = (
 export const buildResponses = (request: ModelRequest, target: WireTarget): WireRequest => {
   const droppedParameters: string[] = [];
   const { traits } = target;
-  const maxTokens = Math.min(request.maxTokens, target.maxOutput);
+  const maxTokens = Math.max(leastOutput, Math.min(request.maxTokens, target.maxOutput));
   const tail = tailOf(request, target, maxTokens, droppedParameters);
   const tools = request.tools.map((tool) => toolText(tool, traits.schema)).join(",");
   const system = systemText(request, target);

@@ -16,7 +16,7 @@ export const chooseEffort = (
 ): Effort | undefined => {
   const wanted = effortOf(request);
   if (wanted === undefined) return undefined;
-  if (capabilities.reasoning === "none") {
+  if (capabilities.reasoning === "none" || traits.efforts.length === 0) {
     if (wanted !== "none") droppedParameters.push("reasoning");
     return undefined;
   }

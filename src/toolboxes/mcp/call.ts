@@ -84,8 +84,9 @@ const isUnreached = (error: unknown): boolean => edgeStatuses.has(statusOf(error
 /** Codes of the library for an answer that is not valid. */
 const unreadableCodes: readonly string[] = [SdkErrorCode.InvalidResult, SdkErrorCode.UnsupportedResultType];
 
+/** Returns whether an answer is not valid, or too deep to be read. */
 const isUnreadable = (error: unknown): boolean =>
-  error instanceof SdkError && unreadableCodes.includes(error.code);
+  error instanceof RangeError || (error instanceof SdkError && unreadableCodes.includes(error.code));
 
 const doneText = "the call was made, so call again only if it may be done twice";
 
@@ -128,13 +129,11 @@ const callOnce = async (
   wire: McpWire,
   call: McpCall,
 ): Promise<McpCallEnd | null> => {
-  let result: CallToolResult;
   try {
-    result = await requestTool(open, call);
+    return endOf(await requestTool(open, call), call);
   } catch (error) {
     return isStale(open, error) ? null : failedEnd(error, wire, endpoint);
   }
-  return endOf(result, call);
 };
 
 const openFor = async (

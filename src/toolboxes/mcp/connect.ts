@@ -24,11 +24,7 @@ const connectionSchema = z.discriminatedUnion("era", [
     session: z.string(),
     version: z.string().optional(),
   }),
-  z.object({
-    transport: z.literal("streamable_http"),
-    era: z.literal("modern"),
-    discover: z.custom<DiscoverResult>((value) => typeof value === "object" && value !== null),
-  }),
+  z.object({ transport: z.literal("streamable_http"), era: z.literal("modern") }),
 ]);
 
 type Connection = z.output<typeof connectionSchema>;
@@ -56,6 +52,18 @@ export class LostAnswer extends Error {
 const probeMs = 5_000;
 
 const modernVersion = "2026-07-28";
+
+/**
+ * What a client needs to know of a server that has tools and this revision. What the server says of itself is not
+ * kept, since it may be of any length and depth.
+ */
+const modernServer: DiscoverResult = {
+  resultType: "complete",
+  ttlMs: 0,
+  cacheScope: "private",
+  supportedVersions: [modernVersion],
+  capabilities: { tools: {} },
+};
 
 const clientInfo = { name: "limpet", version: "0.1.0" };
 
@@ -126,49 +134,64 @@ const readConnection = (value: Json): Connection | null => connectionSchema.safe
 
 type Message = Parameters<Transport["send"]>[0];
 
-const isCancellation = (message: Message): message is Extract<Message, { readonly method: string }> =>
-  "method" in message && message.method === "notifications/cancelled";
+/** Returns a message with one of its parameters shifted, if it is a number. */
+const shiftParam = <T extends Message>(message: T, name: string, by: number): T => {
+  const params = "params" in message ? message.params : undefined;
+  const value: unknown = params?.[name];
+  return typeof value === "number" ? { ...message, params: { ...params, [name]: value + by } } : message;
+};
+
+/** Returns a message with the ids that it holds shifted: its own, and those of the request that it is about. */
+const shiftIds = (message: Message, by: number): Message => {
+  if (isJSONRPCResponse(message))
+    return typeof message.id === "number" ? { ...message, id: message.id + by } : message;
+  if (!isJSONRPCRequest(message))
+    return shiftParam(shiftParam(message, "requestId", by), "progressToken", by);
+  const { id, params } = message;
+  const meta = params?.["_meta"];
+  const token = meta?.progressToken;
+  return {
+    ...message,
+    ...(typeof id === "number" ? { id: id + by } : {}),
+    ...(typeof token === "number"
+      ? { params: { ...params, _meta: { ...meta, progressToken: token + by } } }
+      : {}),
+  };
+};
 
 /**
- * Gives requests ids of this client's own: a session outlives its clients, each of which would count from 0, and an
+ * Counts the ids of requests from `base`: a session outlives its clients, each of which would count from 0, and an
  * id may be used once in a session.
  */
-const renumber = (transport: Transport): void => {
+const renumber = (transport: Transport, base: number): void => {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
-  const base = (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) >>> 2;
-  const own = (id: unknown): unknown => (typeof id === "number" ? id + base : id);
-  const numbered = (message: Message): Message => {
-    if (isJSONRPCRequest(message)) return { ...message, id: own(message.id) as typeof message.id };
-    if (!isCancellation(message)) return message;
-    return { ...message, params: { ...message.params, requestId: own(message.params?.["requestId"]) } };
-  };
   const renumbered: Pick<Transport, "onmessage" | "send"> = {
-    onmessage: (message, extra) => {
-      if (isJSONRPCResponse(message) && typeof message.id === "number")
-        onmessage?.({ ...message, id: message.id - base }, extra);
-      else onmessage?.(message, extra);
-    },
-    send: (message, options) => send(numbered(message), options),
+    onmessage: (message, extra) =>
+      onmessage?.(isJSONRPCRequest(message) ? message : shiftIds(message, -base), extra),
+    send: (message, options) => send(isJSONRPCResponse(message) ? message : shiftIds(message, base), options),
   };
   Object.assign(transport, renumbered);
 };
 
-/** Watches the answer to a tool call: if its stream ends without one, the client does not report it. */
-const watchAnswers = (transport: Transport, lose: () => void): void => {
+/** Watches the answer to a tool call: the client does not report a call that is answered without its result. */
+const watchAnswers = (transport: Transport, base: number, wire: McpWire, lose: () => void): void => {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
-  let isAnswered = false;
+  const open = new Set<unknown>();
   const watching: Pick<Transport, "onmessage" | "send"> = {
     onmessage: (message, extra) => {
-      isAnswered ||= isJSONRPCResponse(message);
+      if (isJSONRPCResponse(message)) open.delete(message.id);
       onmessage?.(message, extra);
     },
-    send: (message, options) => {
+    send: async (message, options) => {
       const isCall = isJSONRPCRequest(message) && message.method === "tools/call";
       if (!isCall) return send(message, options);
-      isAnswered = false;
-      return send(message, { ...options, onRequestStreamEnd: () => void (isAnswered || lose()) });
+      const id = Number(message.id) + base;
+      const end = (): void => void (open.has(id) && lose());
+      open.add(id);
+      await send(message, { ...options, onRequestStreamEnd: end });
+      if (!wire.isStream()) end();
     },
   };
   Object.assign(transport, watching);
@@ -185,8 +208,10 @@ const opened = (
   const lose = (): void => lost.reject(new LostAnswer());
   // The rejection may have no listener.
   lost.promise.catch(() => undefined);
-  renumber(transport);
-  watchAnswers(transport, lose);
+  const base = (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) >>> 2;
+  renumber(transport, base);
+  // The older transport answers elsewhere than in the answer to the request.
+  if (transport instanceof StreamableHTTPClientTransport) watchAnswers(transport, base, wire, lose);
   const onerror = (error: Error): void => {
     if (error instanceof SseError || wire.isTooLarge()) lose();
   };
@@ -215,11 +240,7 @@ const legacyConnection = (
   version: protocolVersion ?? client.getNegotiatedProtocolVersion(),
 });
 
-const modernConnection = (client: Client): Connection => ({
-  transport: "streamable_http",
-  era: "modern",
-  discover: client.getDiscoverResult() as DiscoverResult,
-});
+const modernConnection: Connection = { transport: "streamable_http", era: "modern" };
 
 const connectLegacy = async (
   endpoint: McpEndpoint,
@@ -240,7 +261,7 @@ const connectModern = async (
   const client = createModernClient();
   const transport = streamableTo(endpoint, wire, "modern");
   await client.connect(transport, { signal });
-  return opened(client, transport, () => modernConnection(client), false, wire);
+  return opened(client, transport, () => modernConnection, false, wire);
 };
 
 const connectSse = async (endpoint: McpEndpoint, wire: McpWire, signal: AbortSignal): Promise<OpenClient> => {
@@ -316,7 +337,7 @@ export const resume = async (
   if (connection.era === "sse") return connectSse(endpoint, wire, signal);
   if (connection.era === "modern") {
     const client = createModernClient();
-    const prior = { kind: "modern", discover: connection.discover } as const;
+    const prior = { kind: "modern", discover: modernServer } as const;
     const transport = streamableTo(endpoint, wire, "modern");
     await client.connect(transport, { prior, signal });
     return opened(client, transport, () => connection, true, wire);

@@ -1,3 +1,4 @@
+import type { Json } from "../../chat/message.ts";
 import { limitTime } from "../../sandbox/time-limit.ts";
 import type { OpenClient } from "./connect.ts";
 import { connect, resume, sessionOf } from "./connect.ts";
@@ -74,7 +75,11 @@ const listingOf = (
 };
 
 /** Ends the session that a server keeps for a connection, if it keeps one; gives up after 5 s. */
-export const endSession: McpClient["end"] = async (endpoint, connection, asked) => {
+export const endSession = async (
+  endpoint: McpEndpoint,
+  connection: Json,
+  asked?: AbortSignal,
+): Promise<void> => {
   if (sessionOf(connection) === null) return;
   await limitTime(endMs, asked, async (signal) => {
     // The library aborts this request only when the client is closed.
@@ -100,6 +105,8 @@ export const listTools: McpClient["list"] = async (endpoint, connection, isOffer
     open = await connect(endpoint, wire, signal);
     return listingOf(await readPages(open, endpoint, isOffered, signal), open);
   } catch (error) {
+    // Nobody will use the session that the handshake began; the signal may have ended the listing.
+    if (open !== null) void endSession(endpoint, open.connection()).catch(() => undefined);
     throw failureOf(wire.refusal() ?? error, endpoint.redact);
   } finally {
     await open?.close();

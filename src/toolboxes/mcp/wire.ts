@@ -13,6 +13,8 @@ export interface McpWire {
   readonly allowStream: () => void;
   /** Returns the status of the newest answer; 0 before the first. */
   readonly lastStatus: () => number;
+  /** Returns whether the newest answer is a stream of events, which may go on after its beginning. */
+  readonly isStream: () => boolean;
   /** Returns whether an answer was longer than the limit. */
   readonly isTooLarge: () => boolean;
   /** Returns why no further request can be sent; null if it can. */
@@ -104,6 +106,7 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
     authorize === null ? { send: given, refusal: unrefused } : createAuthorizedSend(given, authorize);
   let streams = 0;
   let status = 0;
+  let isStream = false;
   const { countAnswer, isTooLarge } = createCounter();
   let count = countAnswer();
   const inFlight = new Set<Promise<unknown>>();
@@ -116,6 +119,7 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
       ...(signal == null ? {} : { signal }),
     });
     status = response.status;
+    isStream = /text\/event-stream/i.test(response.headers.get("content-type") ?? "");
     if (response.body === null) return response;
     // The rest of an answer counts with its beginning.
     if (!isRest(init)) count = countAnswer();
@@ -139,6 +143,7 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
       streams += 1;
     },
     lastStatus: () => status,
+    isStream: () => isStream,
     isTooLarge,
     refusal,
     settled: () => {

@@ -74,7 +74,7 @@ test("AG-41: an input and its answer reach the next session of the same subject 
   await say(first, "Where is my boat?");
   expect(rowsOf(tables)).toEqual([
     {
-      id: `${sessionId("a")}/run_1`,
+      id: `${sessionId("a")}/${first.state().createdAt}/run_1`,
       text: "Asked: Where is my boat?\nAnswered: Your boat lies in Kiel.",
       tags: JSON.stringify([`session:${sessionId("a")}`, "agent:helper"]),
     },

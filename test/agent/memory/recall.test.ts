@@ -97,6 +97,7 @@ const row = (n: number, more: object = {}) => ({
   at: n,
   owner: "subject:ada",
   session: "s",
+  createdAt: 1,
   run: `run_${n}`,
   agent: "a",
   text: `Text number ${n}`,

@@ -362,6 +362,18 @@ describe("SE-30: approvals", () => {
     expect(reply).toMatchObject({ ok: false, problem: { code: "scope_missing" } });
     expect(headOf(bench)).toBe(before);
   });
+
+  test("★ AP-13 AP-6: who may not decide is not told what was decided by the key of who did", async () => {
+    const { bench } = await firing();
+    const answer = { ask: onlyAsk(bench), decision: "approve" };
+    bench.ok("answer", answer, "k1");
+    const repeat = (scopes: readonly ("asks:answer" | "approvals:decide")[]) =>
+      bench.performAs({ scopes, key: "k1" }, "answer", answer);
+    expect(repeat(["asks:answer"])).toMatchObject({ ok: false, problem: { code: "scope_missing" } });
+    expect(repeat(["approvals:decide"])).toMatchObject({ ok: true, status: 200 });
+    expect(bench.perform("answer", answer, "k1")).toMatchObject({ ok: true, replayed: true });
+    expect(dataOf(bench, "ask_resolved")).toHaveLength(1);
+  });
 });
 
 /** Lets a script name the client's tool: scripts are checked against the tools that the deployment knows. */

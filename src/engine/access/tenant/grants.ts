@@ -5,8 +5,8 @@ import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from
 import type { Page } from "../../../session/paging.ts";
 import { refuse } from "../../../session/problems.ts";
 import type { Grant } from "../../../agent/state/session.ts";
-import type { DatabaseRow, Tables, RunQuery } from "../database.ts";
-import { withoutKey } from "../once.ts";
+import type { DatabaseRow, Tables } from "../database.ts";
+import { isBuried, withoutKey } from "../once.ts";
 import type { OnceResult, Once } from "../once.ts";
 
 /** Stores a tenant's grants: those of its sessions, and those of its agents, which hold in all sessions. */
@@ -47,12 +47,12 @@ const grantOf = (row: DatabaseRow): Grant => {
   return grant;
 };
 
-/** Returns whether a session was deleted after a grant was given, so that a late report does not restore the grant. */
-const wasDeletedSince = (all: RunQuery, session: string, at: number): boolean =>
-  all("SELECT 1 FROM tombstones WHERE id = ? AND at >= ?", session, at).length > 0;
-
 /** Stores a session's grants, each once, and returns the session's update; a revoked grant stays revoked. */
-export function exchangeGrants(tables: Tables, { session, grants }: GrantsReport, now: number): GrantsUpdate {
+export function exchangeGrants(
+  tables: Tables,
+  { session, createdAt, grants }: GrantsReport,
+  now: number,
+): GrantsUpdate {
   const ids = grants.map(({ id }) => id);
   const known = tables.read(
     "SELECT id, revoked FROM grants WHERE id IN (SELECT value FROM json_each(?))",
@@ -61,8 +61,10 @@ export function exchangeGrants(tables: Tables, { session, grants }: GrantsReport
   const fresh = grants.filter(({ id }) => !known.some((row) => row["id"] === id));
   if (fresh.length > 0)
     tables.write((all) => {
+      // A late report does not restore the grants of a deleted session.
+      const isOver = isBuried(all, session, createdAt);
       for (const { id, scope, agent, tool, pattern, by, at } of fresh) {
-        if (scope === "session" && wasDeletedSince(all, session, at)) continue;
+        if (scope === "session" && isOver) continue;
         all(
           `INSERT OR IGNORE INTO grants (id, session, scope, agent, tool, pattern, given_by, at, revoked)
            VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)`,

@@ -19,6 +19,7 @@ import type {
   SharedMemory,
 } from "../../../agent/definition/memory.ts";
 import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "../database.ts";
+import { isBuried } from "../once.ts";
 import type { TenantStores } from "../rpc.ts";
 
 /** Stores the memories of agents, which the sessions of a tenant share. */
@@ -59,10 +60,7 @@ const dropRows = (all: RunQuery, rows: readonly DatabaseRow[]): void => {
 /** Returns whether a row was in flight when its owner or session was deleted. */
 const isFromBefore = (all: RunQuery, owner: OwnerRow, row: EmbeddedRow): boolean => {
   if (owner.forgottenAt !== null && row.at <= owner.forgottenAt) return true;
-  return (
-    row.owner === sessionOwner(row.session) &&
-    all("SELECT 1 FROM tombstones WHERE id = ? AND at >= ?", row.session, row.at).length > 0
-  );
+  return row.owner === sessionOwner(row.session) && isBuried(all, row.session, row.createdAt);
 };
 
 const addRow = (all: RunQuery, owner: OwnerRow, row: EmbeddedRow): void => {

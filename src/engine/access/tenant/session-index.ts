@@ -5,7 +5,7 @@ import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "../database.t
 import { keepDecisions } from "./audit.ts";
 import { keepAsks } from "./asks.ts";
 import { forgetSession } from "./memories.ts";
-import { keepDelete } from "../once.ts";
+import { isBuried, keepDelete } from "../once.ts";
 import type { SessionSummary } from "../rpc.ts";
 import { settleLease } from "./days.ts";
 import { keepUsage } from "./usage.ts";
@@ -124,10 +124,6 @@ function writeTombstone(all: RunQuery, { id, created_at, updated_at, removal }: 
   forgetSession(all, id);
 }
 
-/** Returns whether a summary is of a deleted session. */
-const isBuried = (all: RunQuery, { id, created_at }: SessionSummary): boolean =>
-  all("SELECT 1 FROM tombstones WHERE id = ? AND created_at = ?", id, created_at).length > 0;
-
 /** Updates or inserts the row of a session; setting an indexed column costs a write even if its value is unchanged. */
 function upsert(all: RunQuery, summary: SessionSummary, isKnown: boolean): void {
   const values = [
@@ -169,7 +165,7 @@ export function indexSession(tables: Tables, summary: SessionSummary): number {
   return tables.write((all) => {
     const { id: session, created_at, head_seq, lease, removal, ledger } = summary;
     if (removal !== undefined) keepDelete(all, session, removal);
-    if (isBuried(all, summary)) return head_seq;
+    if (isBuried(all, session, created_at)) return head_seq;
     if (lease !== undefined) settleLease(all, session, lease);
     const [row] = all("SELECT head_seq FROM sessions WHERE created_at = ? AND id = ?", created_at, session);
     const known = Number(row?.["head_seq"] ?? 0);

@@ -28,10 +28,10 @@ const grant = (id: string, more: Partial<Grant> = {}): Grant => ({
 const tell = (
   tables: Tables,
   grants: readonly Grant[],
-  more: { readonly session?: string; readonly at?: number } = {},
+  more: { readonly session?: string; readonly createdAt?: number; readonly at?: number } = {},
 ) => {
-  const { session = "s_1", at = now } = more;
-  return exchangeGrants(tables, { session, grants }, at);
+  const { session = "s_1", createdAt = 1, at = now } = more;
+  return exchangeGrants(tables, { session, createdAt, grants }, at);
 };
 
 const call = async (tables: Tables, op: TenantOperation, params: unknown, key?: string) => {
@@ -133,8 +133,17 @@ test("TB-8: a report that comes after its session's deletion brings no grant of 
     tables,
     summary("s_1", { status: "deleted", head_seq: 9, removal: { key: null, at: now + 1 } }),
   );
-  tell(tables, [grant("g_1", { scope: "session" })]);
+  const { created_at: createdAt } = summary("s_1");
+  tell(tables, [grant("g_1", { scope: "session" })], { createdAt });
   expect(listGrants(tables, "acme", { limit: 50 }, now + 2).data).toEqual([]);
+});
+
+test("★ TB-8 RE-C38: a session made anew after the clock stepped back keeps its own grants", () => {
+  const { tables } = memoryTables();
+  const removal = { key: null, at: now + 3_600_000 };
+  indexSession(tables, summary("s_1", { created_at: now + 1, status: "deleted", removal }));
+  tell(tables, [grant("g_1", { scope: "session" })], { createdAt: now });
+  expect(listGrants(tables, "acme", { limit: 50 }, now).data.map(({ id }) => id)).toEqual(["g_1"]);
 });
 
 test("AP-6: a subject is forgotten once: what is remembered after that stays when the request is sent again", async () => {
@@ -146,6 +155,7 @@ test("AP-6: a subject is forgotten once: what is remembered after that stays whe
         owner: subjectOwner("bob"),
         at,
         session: "s_1",
+        createdAt: 1,
         run: "run_1",
         agent: "coder",
         text: "likes tea",
