@@ -19,6 +19,13 @@ export const answerOf = (
   return said.slice(from + 1);
 };
 
+/** Returns the messages that no effect may take out of the view: a reply with what may follow it, and the pieces before it. */
+export const unfinishedReplyOf = ({ chat, run }: Pick<Thread, "chat" | "run">): readonly Message[] => {
+  const said = run === null ? [] : answerOf(chat, run);
+  const newest = said.at(-1);
+  return newest === chat.at(-1) || newest?.marks?.includes("truncated") === true ? said : [];
+};
+
 /** Returns whether a run ended without an answer: on empty replies, or on text that a guardrail refused. */
 export const isUnanswered = ({ counters }: Run): boolean => counters.empty > 0 || counters.withheld;
 

@@ -4,6 +4,8 @@ import { shownTokens, sumShownTokens, viewPlaceOf } from "../../chat/message.ts"
 import { shownParts } from "../../chat/render.ts";
 import { cleanText, textOf } from "../../chat/text.ts";
 import { callsOf } from "../../chat/view.ts";
+import type { Thread } from "../state/thread.ts";
+import { unfinishedReplyOf } from "./answer.ts";
 import type { ChatEdit, Inject, OverlayEdit, Retire } from "../definition/effect.ts";
 import type { Draft, NewMessage } from "../transaction/draft.ts";
 import {
@@ -149,9 +151,9 @@ const createSummary = (
   return createMessage(draft, threadOf(draft, threadId), message);
 };
 
-/** Splits the whole blocks of a range into what leaves and what is pinned; null if nothing may leave. */
+/** Splits the whole blocks of a range into what leaves and what stays; null if nothing may leave. */
 const rangeOf = (
-  chat: readonly Message[],
+  { chat, run }: Pick<Thread, "chat" | "run">,
   seen: readonly Message[],
   retire: Retire["retire"],
 ): { readonly from: number; readonly to: number; readonly gone: readonly Message[] } | null => {
@@ -159,9 +161,10 @@ const rangeOf = (
   if (first < 0 || last < first || !isSameRange(seen, chat, retire, first, last)) return null;
   const range = snapToBlocks(chat, first, last);
   if (range === null) return null;
+  const kept = unfinishedReplyOf({ chat, run });
   const gone = chat
     .slice(range.from, range.to)
-    .filter((_, index) => !isBlockPinned(chat, range.from + index));
+    .filter((message, index) => !kept.includes(message) && !isBlockPinned(chat, range.from + index));
   return gone.length === 0 ? null : { ...range, gone };
 };
 
@@ -183,7 +186,7 @@ const applyRetire = (
 ): number => {
   const thread = threadOf(draft, threadId);
   const { chat, nextPos } = thread;
-  const range = rangeOf(chat, seen, retire);
+  const range = rangeOf(thread, seen, retire);
   const oldest = range?.gone[0];
   if (range === null || oldest === undefined) return 0;
   const { from, to } = range;

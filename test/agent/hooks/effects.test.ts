@@ -247,6 +247,21 @@ describe("EF-2: overlays", () => {
 });
 
 describe("EF-2: ranges", () => {
+  test("EF-2: an after-effect takes out neither the reply that it follows nor what the reply's calls bring", async () => {
+    const sweeping = editing("sweep", "after_complete", ({ view }) => [
+      { retire: { from: view[0]?.id ?? "", to: view.at(-1)?.id ?? "", summary: "What was." } },
+    ]);
+    const { bench } = await run(`replies: [${look}, ${look}, ${done}]`, { effects: { effects: [sweeping] } });
+    expect(bench.requests.map(({ messages }) => messages.map(({ role }) => role).join(" "))).toEqual([
+      "user",
+      "user assistant tool",
+      "user assistant tool",
+    ]);
+    expect(lastResult(bench).text).toBe("Done.");
+    expect(roles(bench)).toEqual(["user", "assistant"]);
+    checkInvariants(bench, []);
+  });
+
   const retireAt = (turn: number, pick: (context: EffectContext) => ChatEdit[]): Effect =>
     editing("retire", "before_complete", (context) => (context.turn === turn ? pick(context) : []));
   const script = `replies: [${many(3, look)}, ${done}]`;

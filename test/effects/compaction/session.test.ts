@@ -121,6 +121,17 @@ describe("EF-15: compact from YAML", () => {
     }
   });
 
+  test("SE-13 EF-2: an answer that comes in pieces is whole, though a compaction comes between them", async () => {
+    const piece = (word: string): string =>
+      `{ reply: [{ text: { repeat: "${word} ", times: 2500 } }], finish: length }`;
+    const script = `replies: [${piece("first")}, ${piece("second")}, { reply: [{ text: Told. }] }, { reply: [{ text: End. }] }]`;
+    const bench = await ran(script, "[{ kind: compact, params: { threshold: 0.3, target: 0.1 } }]");
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    const { text } = lastResult(bench);
+    expect([text.split("first").length, text.split("second").length]).toEqual([2_501, 2_501]);
+    checkInvariants(bench, []);
+  });
+
   test("★ EF-22: a second compaction takes up the first: one summary in the view", async () => {
     const bench = await ran(working(14, 2_000, tells("Told.")), full);
     expect(stages(bench).filter((stage) => stage === "full").length).toBeGreaterThan(1);
