@@ -145,6 +145,23 @@ describe("AG-37: words beside a report or a hand-over", () => {
   });
 });
 
+test("AG-37: an answer that is refused, or replaced by nothing, leaves none, though the run said words before it", async () => {
+  const script = replies(said("Let me look.", ["look", {}]), said(key), said("Done."));
+  for (const [more, end] of [
+    ["", "failed:output_invalid"],
+    [", on_fail: replace, text: ' '", "completed:end_turn"],
+  ] as const) {
+    const { bench } = await run(script, { agent: guardrail(noKey + more) });
+    expect(ends(bench)).toEqual([end]);
+    expect(dataOf(bench, "run_end")[0]).toMatchObject({ message: null, result: { text: "" } });
+    bench.send("Go on");
+    await bench.idle();
+    expect(bench.chat().map(textsOf)).toEqual(["Go", "Let me look.", "look() done", "Go on", "Done."]);
+    expect(dataOf(bench, "error").map(({ code }) => code)).not.toContain("history_repaired");
+    checkInvariants(bench, ["in_1", "in_2"]);
+  }
+});
+
 test("AG-37: each guardrail has retries of its own, also after a crash", async () => {
   const texts = [
     "long enough, but rude",
