@@ -228,13 +228,15 @@ export const childName = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): str
 /** Marks the output of a run that succeeded but reports a failure: nothing is cancelled, but its readers must know. */
 const selfReportedFailure = "[the agent reports that it failed]";
 
-/** Returns the output of an agent that completed its task. */
-export const childOutput = ({ completion, result }: ChildEnd): string =>
-  [...(completion?.status === "failed" ? [selfReportedFailure] : []), result ?? ""].join(" ");
+/** Returns the output of an agent that completed its task; it is never blank, since it may be all that others read. */
+export const childOutput = ({ completion, result }: ChildEnd): string => {
+  const said = result !== null && /\S/.test(result) ? result : "(no result)";
+  return completion?.status === "failed" ? `${selfReportedFailure} ${said}` : said;
+};
 
 /** Returns the end of a single child as text: its result, or why there is none. */
 export const childAnswerText = (record: ChildRecord, end: ChildEnd): string => {
-  if (end.state === "completed") return childOutput(end) === "" ? "(no result)" : childOutput(end);
+  if (end.state === "completed") return childOutput(end);
   const why = `${end.state}: ${childName(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;
   return end.completion === null || end.result === null ? why : `${why}\n\n${end.result}`;
 };
