@@ -145,7 +145,7 @@ const createSummary = (
   place: number,
   summary: NonNullable<Message["summary"]>,
 ): Message => {
-  const parts = [{ type: "text", text: cleanText(text) }] as const;
+  const parts = [{ type: "text", text }] as const;
   const sender = summary.by;
   const message = { role: "user", origin: "system", sender, parts, place, summary } as const;
   return createMessage(draft, threadOf(draft, threadId), message);
@@ -192,7 +192,7 @@ const applyRetire = (
   const { from, to } = range;
   const gone = new Set(range.gone);
   const made = { edit: draft.state.nextEdit, by: kind, reason, ...spanOf(range.gone) };
-  const text = retire.summary ?? "";
+  const text = cleanText(retire.summary ?? "");
   const summaries = /\S/.test(text) ? [createSummary(draft, threadId, text, viewPlaceOf(oldest), made)] : [];
   const shown = chat
     .slice(from, to)
@@ -224,7 +224,7 @@ const applyInject = (
   { kind, reason, later }: Editor,
   { inject: { text } }: Inject,
 ): boolean => {
-  if (!/\S/.test(text)) return false;
+  if (!/\S/.test(cleanText(text))) return false;
   const newest = threadOf(draft, threadId).chat.at(-1);
   if (!later || newest === undefined || callsOf(newest).length === 0) {
     appendMessage(draft, threadId, createNote(kind, text, reason));

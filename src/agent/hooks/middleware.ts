@@ -44,7 +44,7 @@ export const startMiddleware = (draft: Draft, threadId: string): boolean => {
       run.stop = { reason: "effect_failed", error: `${hook.kind}: ${fail}` };
       return false;
     }
-    if (/\S/.test(note)) run.notes = [...run.notes, { kind: hook.kind, text: note }];
+    if (/\S/.test(cleanText(note))) run.notes = [...run.notes, { kind: hook.kind, text: note }];
   }
   return true;
 };
