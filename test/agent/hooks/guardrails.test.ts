@@ -3,7 +3,7 @@ import type { Crew, Member } from "../../support/crew.ts";
 import { chatOf, childIds, crew, delegate, endings, mission, resultsOf } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { replies, said } from "../../support/scripts.ts";
-import { dataOf, ends, lastResult, play, run, textsOf } from "../loop/play.ts";
+import { dataOf, ends, lastResult, play, roles, run, textsOf } from "../loop/play.ts";
 
 /** Guardrails where it is not a plain text that ends a run (AG-37). */
 
@@ -221,6 +221,7 @@ describe("AG-37: other ends", () => {
     });
     expect(ends(instead.bench)).toEqual(["completed:terminal_tool"]);
     expect(lastResult(instead.bench).text).toBe("Submitted.");
+    expect(roles(instead.bench)).toEqual(["user", "assistant", "tool", "assistant"]);
     const nothing = await run("replies: [{ reply: [{ call: submit }] }]", {
       agent: guardrail("min_length: 5"),
     });
