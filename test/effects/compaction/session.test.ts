@@ -314,6 +314,29 @@ describe("EF-26: one ladder per turn", () => {
     checkInvariants(bench, []);
   });
 
+  test("a model with a smaller window is sent what fits it, though the last ladder waits for growth", async () => {
+    const script = `scenes: [{ name: big, when: { turn: 1 }, reply: [{ call: big, args: { tokens: 7000 } }, { call: big, args: { tokens: 7001 } }] }, { name: end, reply: [{ text: Done. }] }]`;
+    const yaml = scripted(script)
+      .replace(
+        "effects: []",
+        "effects: [{ kind: compact, params: { threshold: 0.4 } }]\n    guards: { context_window: false }",
+      )
+      .replace(
+        "agents:",
+        `  - { name: small, kind: scripted, model: play, context_window: 12000, script: { scenes: [{ name: end, reply: [{ text: Done. }] }] } }\nagents:`,
+      )
+      .replace("context_window: 128000", "context_window: 34000");
+    const { bench } = await play("", { tools: [big], yaml });
+    bench.send("Go");
+    await bench.idle();
+    bench.ok("patch", { model: "small/play" });
+    bench.send("Go on.");
+    await bench.idle();
+    const sent = dataOf(bench, "llm_request_start").filter(({ provider }) => provider === "small");
+    expect(sent.map(({ purpose }) => purpose)).toEqual(["compaction", "turn"]);
+    expect(sent[1]?.estimated_tokens).toBeLessThan(12_000);
+  });
+
   test("one that the API asked for is the ladder of its turn; the next turn has its own", async () => {
     const { bench } = await playing(working(4, 4_500, down), `[${once}]`, "max_tokens: 1000");
     bench.hold = true;
