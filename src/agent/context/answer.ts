@@ -19,11 +19,13 @@ export const answerOf = (
   return said.slice(from + 1);
 };
 
-/** Returns the messages that no effect may take out of the view: a reply with what may follow it, and the pieces before it. */
-export const unfinishedReplyOf = ({ chat, run }: Pick<Thread, "chat" | "run">): readonly Message[] => {
+/** Returns where an unfinished reply begins, which no effect takes out of the view; the chat's length if there is none. */
+export const unfinishedReplyIndex = ({ chat, run }: Pick<Thread, "chat" | "run">): number => {
   const said = run === null ? [] : answerOf(chat, run);
   const newest = said.at(-1);
-  return newest === chat.at(-1) || newest?.marks?.includes("truncated") === true ? said : [];
+  const isUnfinished = newest === chat.at(-1) || newest?.marks?.includes("truncated") === true;
+  const [piece] = isUnfinished ? said : [];
+  return piece === undefined ? chat.length : chat.indexOf(piece);
 };
 
 /** Returns whether a run ended without an answer: on empty replies, or on text that a guardrail refused. */

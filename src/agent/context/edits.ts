@@ -5,7 +5,7 @@ import { shownParts } from "../../chat/render.ts";
 import { cleanText, textOf } from "../../chat/text.ts";
 import { callsOf } from "../../chat/view.ts";
 import type { Thread } from "../state/thread.ts";
-import { unfinishedReplyOf } from "./answer.ts";
+import { unfinishedReplyIndex } from "./answer.ts";
 import type { ChatEdit, Inject, OverlayEdit, Retire } from "../definition/effect.ts";
 import type { Draft, NewMessage } from "../transaction/draft.ts";
 import {
@@ -159,12 +159,11 @@ const rangeOf = (
 ): { readonly from: number; readonly to: number; readonly gone: readonly Message[] } | null => {
   const [first, last] = [indexOfMessage(chat, retire.from), indexOfMessage(chat, retire.to)];
   if (first < 0 || last < first || !isSameRange(seen, chat, retire, first, last)) return null;
-  const range = snapToBlocks(chat, first, last);
+  const range = snapToBlocks(chat, first, Math.min(last, unfinishedReplyIndex({ chat, run }) - 1));
   if (range === null) return null;
-  const kept = unfinishedReplyOf({ chat, run });
   const gone = chat
     .slice(range.from, range.to)
-    .filter((message, index) => !kept.includes(message) && !isBlockPinned(chat, range.from + index));
+    .filter((_, index) => !isBlockPinned(chat, range.from + index));
   return gone.length === 0 ? null : { ...range, gone };
 };
 

@@ -2,7 +2,7 @@ import { catchThrown } from "../../tools/errors.ts";
 import type { Json } from "../../chat/message.ts";
 import { estimateText } from "../../chat/tokens.ts";
 import { markCompaction } from "../calls/after-guards.ts";
-import { unfinishedReplyOf } from "../context/answer.ts";
+import { unfinishedReplyIndex } from "../context/answer.ts";
 import { applyEdits } from "../context/edits.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
 import { effectTargetOf, targetAt } from "../definition/agent.ts";
@@ -23,14 +23,13 @@ import { remainingContextTokens, requestTokens } from "../transaction/next-reque
 
 /** Returns the index of the first message that no model call has seen, or of the first piece of an unfinished reply. */
 const firstUnreadIndex = ({ chat, seen, run }: Thread): number => {
-  const [piece] = unfinishedReplyOf({ chat, run });
   let at = chat.length;
   while (at > 0) {
     const message = chat[at - 1];
     if (message === undefined || message.summary !== undefined || message.pos <= seen) break;
     at -= 1;
   }
-  return piece === undefined ? at : Math.min(at, chat.indexOf(piece));
+  return Math.min(at, unfinishedReplyIndex({ chat, run }));
 };
 
 /** Returns a line for each running called agent of a thread. */
