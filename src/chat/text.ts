@@ -50,8 +50,7 @@ export const splitText = (text: string, length: number): readonly string[] => {
 /** One line of at most `count` characters, which events show of a longer text. */
 export const preview = (text: string, count = 120): string =>
   firstCharacters(
-    text
-      .slice(0, count * 4)
+    firstCharacters(text, count * 4)
       .replace(/\s+/g, " ")
       .trim(),
     count,

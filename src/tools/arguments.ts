@@ -18,13 +18,16 @@ const refuseArguments = (sentence: string): ParsedArguments => ({
   error: toolError("invalid_arguments", sentence),
 });
 
+/** Matches a string of a JSON text, with the colon of a key, or a bracket; a string that is cut off ends the text. */
+const stringOrBracket = /"(?:[^"\\]|\\.)*(?:"(\s*:)?|\\?$)|[[\]{}]/gs;
+
 /**
  * Returns the structural fault of a JSON text before it is parsed: too deep a nesting, or a repeated key in an
  * object.
  */
 const structureProblem = (json: string): string | null => {
   const keys: (Set<string> | null)[] = [];
-  for (const [text, isKey] of json.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?|[[\]{}]/gs)) {
+  for (const [text, isKey] of json.matchAll(stringOrBracket)) {
     if (text === "{" || text === "[") keys.push(text === "{" ? new Set() : null);
     else if (text === "}" || text === "]") keys.pop();
     else if (isKey !== undefined) {

@@ -13,7 +13,7 @@ export const graphTaskSchema = z.strictObject({
   agent: z.string().min(1).describe('Agent for the task, or "auto" for the one that fits best.'),
   message: z
     .string()
-    .regex(/\S/, "must not be blank")
+    .regex(/[^\s\0]/, "must not be blank")
     .describe("What to do. {{id.output}} stands for the output of a task that it depends on."),
   context: z.string().default("").describe("What the agent needs to know."),
   depends_on: z.array(z.string()).default([]).describe("Tasks that must have ended first."),

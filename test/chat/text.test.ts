@@ -24,6 +24,7 @@ test("SE-0: no cut splits a character", () => {
 test("AP-27: a preview is one line of at most 120 characters", () => {
   expect(preview("a\n\n b\tc ")).toBe("a b c");
   expect([...preview("😀".repeat(500))]).toHaveLength(120);
+  for (const blanks of [477, 478, 479]) expect(preview(`x${" ".repeat(blanks)}😀`).isWellFormed()).toBe(true);
 });
 
 test("SE-6d: blank text and reasoning alone are no content; media, calls and results are", () => {

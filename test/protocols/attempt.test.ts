@@ -1,8 +1,11 @@
 import { systemTimers } from "../../src/model/deadlines.ts";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ModelEvent } from "../../src/model/completer.ts";
 import { createFaults, readAnswerFailure, readReply } from "../../src/protocols/attempt.ts";
 import type { Decoder } from "../../src/protocols/protocol.ts";
+import { framesOfKind } from "../support/fake-provider.ts";
+import { requestOf, wireOf } from "../support/fake-provider-client.ts";
+import type { Kind } from "../support/fake-provider-fields.ts";
 
 const faults = createFaults({ provider: "p", model: "m" }, new Headers(), () => 0);
 
@@ -53,6 +56,43 @@ test("MO-15: a connection that breaks after the end was told does not undo the r
   const told = bodyOf("data: hello\n\ndata: finish\n\n", reset);
   expect((await eventsOf(told)).map(({ type }) => type)).toEqual(["text", "finish"]);
   await expect(eventsOf(bodyOf("data: hello\n\n", reset))).rejects.toThrow("reset");
+});
+
+/** Returns whether the last bytes show that a model works: pings after the first frames of a reply. */
+const showsWork = async (
+  kind: Kind,
+  frames: readonly string[],
+  ping: string,
+): Promise<boolean | undefined> => {
+  const reads: boolean[] = [];
+  let pings = 0;
+  const body = bodyOf(frames.join(""), async () => {
+    await new Promise((done) => void setImmediate(done));
+    pings += 1;
+    return pings > 20 ? new Error("cut") : ping;
+  });
+  const { protocol, target } = wireOf(kind);
+  const decoder = protocol.decoder(requestOf(kind), target, faults);
+  const deadlines = { read: (content: boolean) => void reads.push(content), timers: systemTimers };
+  await expect(Array.fromAsync(readReply(body, decoder, faults, deadlines))).rejects.toThrow("cut");
+  return reads.at(-1);
+};
+
+describe.each([
+  ["anthropic", 'event: ping\ndata: {"type":"ping"}\n\n'],
+  ["responses", 'event: keepalive\ndata: {"type":"keepalive","sequence_number":9}\n\n'],
+] as const)("%s", (kind, ping) => {
+  const frames = framesOfKind(kind, { pieces: [{ reasoning: "Hidden." }, { text: "Done." }] }, "m");
+  const reasoned = frames.findIndex((frame) => /_stop"|item\.done"/.test(frame)) + 1;
+
+  test.each([
+    ["pings", ping],
+    ["comments of a gateway", ": keep-alive\n\n"],
+  ])("MO-20: %s show that the model works while it reasons, and not afterwards", async (_, sign) => {
+    expect(await showsWork(kind, frames.slice(0, 3), sign)).toBe(true);
+    expect(await showsWork(kind, frames.slice(0, reasoned), sign)).toBe(false);
+    expect(await showsWork(kind, frames.slice(0, 1), sign)).toBe(false);
+  });
 });
 
 const origin = { provider: "p", model: "m" };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { framesOfKind, startFakeProvider } from "../support/fake-provider.ts";
+import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider, FakeReply } from "../support/fake-provider.ts";
 import { attempt, completerFor, requestOf } from "../support/fake-provider-client.ts";
 import { anthropicFrames, chatFrames } from "../support/fake-provider-reply.ts";
@@ -47,41 +47,6 @@ const statuses: readonly (readonly [string, number, string, string, boolean])[] 
   ["RE-F4", 422, "invalid_request_error", "invalid_request", false],
   ["RE-F4", 413, "request_too_large", "context_overflow", false],
 ];
-
-for (const kind of ["anthropic", "responses"] as const) {
-  /** The start of a reply, up to its first piece of the given kind, followed by nothing but pings. */
-  const pingAfter = async (
-    speech: Speech,
-    frames: number,
-    timeouts: Record<string, string>,
-    ping: { readonly ping?: string } = {},
-  ) => {
-    const raw = framesOfKind(kind, speech, "m").slice(0, frames).join("");
-    fake.play(() => ({ raw, stallAt: raw.length, pingEvery: 5, ...ping }));
-    const { failure } = await attempt(completerFor(fake, kind, { timeouts }), requestOf(kind));
-    return failure;
-  };
-
-  test(`MO-20: ${kind} that pings while its model reasons is not cut before total`, async () => {
-    const speech = { pieces: [{ reasoning: "Hidden." }, { text: "Done." }] };
-    const failure = await pingAfter(speech, 3, { idle: "5s", content_idle: "400ms", total: "1s" });
-    expect(failure?.message).toMatch(/^timeout total/);
-  });
-
-  test(`MO-20: ${kind} behind a gateway that comments while the model reasons is not cut before total`, async () => {
-    const speech = { pieces: [{ reasoning: "Hidden." }, { text: "Done." }] };
-    const timeouts = { idle: "5s", content_idle: "400ms", total: "1s" };
-    const failure = await pingAfter(speech, 3, timeouts, { ping: ": keep-alive\n\n" });
-    expect(failure?.message).toMatch(/^timeout total/);
-  });
-
-  test(`MO-20: ${kind} that pings after its model has reasoned is cut by content_idle`, async () => {
-    const speech = { pieces: [{ reasoning: "Hidden." }, { text: "Done." }] };
-    const end = framesOfKind(kind, speech, "m").findIndex((frame) => /_stop"|item\.done"/.test(frame));
-    const failure = await pingAfter(speech, end + 1, { idle: "5s", content_idle: "40ms", total: "9s" });
-    expect(failure?.message).toMatch(/^timeout content_idle/);
-  });
-}
 
 test.each([
   [404, {}, "If this server has no Responses API, set protocol: openai-chat for this provider."],

@@ -41,9 +41,8 @@ export interface FakeReply {
   readonly stallAt?: number;
   /** With `stallAt`: told when the silence begins. */
   readonly onStall?: () => void;
-  /** With `stallAt`: milliseconds between pings, and what they are if not the API's own. */
+  /** With `stallAt`: milliseconds between pings. */
   readonly pingEvery?: number;
-  readonly ping?: string;
   /** Bytes per write; absent: a frame per write. */
   readonly split?: number;
   /** Answers what the real API would refuse. */
@@ -132,14 +131,10 @@ const resplit = (frames: readonly Uint8Array[], size: number | undefined): reado
 const write = (response: ServerResponse, bytes: Uint8Array): Promise<void> =>
   new Promise((resolve) => void response.write(bytes, () => resolve()));
 
-/** What the APIs send while nothing else is to be sent; others send a comment. */
-const pings: Partial<Readonly<Record<Kind, string>>> = {
-  anthropic: 'event: ping\ndata: {"type":"ping"}\n\n',
-  responses: 'event: keepalive\ndata: {"type":"keepalive","sequence_number":9}\n\n',
-};
-
 const stall = async (reply: FakeReply, request: FakeRequest, response: ServerResponse): Promise<void> => {
-  const ping = Buffer.from(reply.ping ?? pings[request.kind] ?? ": ping\n\n");
+  const ping = Buffer.from(
+    request.kind === "anthropic" ? 'event: ping\ndata: {"type":"ping"}\n\n' : ": ping\n\n",
+  );
   reply.onStall?.();
   while (!request.closed()) {
     await sleep(reply.pingEvery ?? 20);

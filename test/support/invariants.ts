@@ -41,6 +41,10 @@ export const checkInvariants = (bench: Bench, inputs: readonly string[], probe?:
   expect(answered, "I9: each answered model call is in the ledger once").toBe(
     events.filter(({ type }) => type === "llm_finish").length,
   );
+  const repaired = events.flatMap(({ type, data }) =>
+    type === "error" && data.code === "history_repaired" ? [data.message] : [],
+  );
+  expect(repaired, "SE-3: transitions alone never break a chat").toEqual([]);
   expect(bench.leftTimers(), "a session at rest has no timer").toBe(0);
   for (const { id, chat, tokens } of Object.values(bench.state().threads))
     expect(tokens, `the tokens of ${id} are those of its chat`).toBe(

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import * as z from "zod";
+import { cpuOf } from "../support/cpu.ts";
 import { parseArguments, takeArguments } from "../../src/tools/arguments.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 
@@ -41,6 +42,16 @@ test("SE-2: ★ JSON that is cut off or sloppy is never repaired", () => {
     '{"path":"x"} trailing',
   ]) {
     expect(parse(raw)).toMatch(/^invalid_arguments: /);
+  }
+});
+
+test("TB-2: a long text that is cut off inside a string is read once, wherever it is cut", async () => {
+  const html = `{"path":"${'<a href=\\"x\\">'.repeat(20_000)}`;
+  for (const raw of [html, `${html}\\`, `${html}\\"`]) {
+    const took = await cpuOf(() => {
+      expect(parse(raw)).toMatch(/^invalid_arguments: the arguments of sample are not valid JSON/);
+    });
+    expect(took).toBeLessThan(500);
   }
 });
 

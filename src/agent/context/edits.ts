@@ -4,6 +4,8 @@ import { shownTokens, sumShownTokens, viewPlaceOf } from "../../chat/message.ts"
 import { shownParts } from "../../chat/render.ts";
 import { cleanText, textOf } from "../../chat/text.ts";
 import { callsOf } from "../../chat/view.ts";
+import type { Thread } from "../state/thread.ts";
+import { unfinishedReplyIndex } from "./reports.ts";
 import type { ChatEdit, Inject, OverlayEdit, Retire } from "../definition/effect.ts";
 import type { Draft, NewMessage } from "../transaction/draft.ts";
 import {
@@ -143,21 +145,21 @@ const createSummary = (
   place: number,
   summary: NonNullable<Message["summary"]>,
 ): Message => {
-  const parts = [{ type: "text", text: cleanText(text) }] as const;
+  const parts = [{ type: "text", text }] as const;
   const sender = summary.by;
   const message = { role: "user", origin: "system", sender, parts, place, summary } as const;
   return createMessage(draft, threadOf(draft, threadId), message);
 };
 
-/** Splits the whole blocks of a range into what leaves and what is pinned; null if nothing may leave. */
+/** Splits the whole blocks of a range into what leaves and what stays; null if nothing may leave. */
 const rangeOf = (
-  chat: readonly Message[],
+  { chat, run }: Pick<Thread, "chat" | "run">,
   seen: readonly Message[],
   retire: Retire["retire"],
 ): { readonly from: number; readonly to: number; readonly gone: readonly Message[] } | null => {
   const [first, last] = [indexOfMessage(chat, retire.from), indexOfMessage(chat, retire.to)];
   if (first < 0 || last < first || !isSameRange(seen, chat, retire, first, last)) return null;
-  const range = snapToBlocks(chat, first, last);
+  const range = snapToBlocks(chat, first, Math.min(last, unfinishedReplyIndex({ chat, run }) - 1));
   if (range === null) return null;
   const gone = chat
     .slice(range.from, range.to)
@@ -183,13 +185,13 @@ const applyRetire = (
 ): number => {
   const thread = threadOf(draft, threadId);
   const { chat, nextPos } = thread;
-  const range = rangeOf(chat, seen, retire);
+  const range = rangeOf(thread, seen, retire);
   const oldest = range?.gone[0];
   if (range === null || oldest === undefined) return 0;
   const { from, to } = range;
   const gone = new Set(range.gone);
   const made = { edit: draft.state.nextEdit, by: kind, reason, ...spanOf(range.gone) };
-  const text = retire.summary ?? "";
+  const text = cleanText(retire.summary ?? "");
   const summaries = /\S/.test(text) ? [createSummary(draft, threadId, text, viewPlaceOf(oldest), made)] : [];
   const shown = chat
     .slice(from, to)
@@ -221,7 +223,7 @@ const applyInject = (
   { kind, reason, later }: Editor,
   { inject: { text } }: Inject,
 ): boolean => {
-  if (!/\S/.test(text)) return false;
+  if (!/\S/.test(cleanText(text))) return false;
   const newest = threadOf(draft, threadId).chat.at(-1);
   if (!later || newest === undefined || callsOf(newest).length === 0) {
     appendMessage(draft, threadId, createNote(kind, text, reason));

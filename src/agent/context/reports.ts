@@ -230,29 +230,40 @@ export const childName = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): str
 /** Marks the output of a run that succeeded but reports a failure: nothing is cancelled, but its readers must know. */
 const selfReportedFailure = "[the agent reports that it failed]";
 
-/** Returns the output of an agent that completed its task. */
-export const childOutput = ({ completion, result }: ChildEnd): string =>
-  [...(completion?.status === "failed" ? [selfReportedFailure] : []), result ?? ""].join(" ");
+/** Returns the output of an agent that completed its task; it is never blank, since it may be all that others read. */
+export const childOutput = ({ completion, result }: ChildEnd): string => {
+  const said = result !== null && /\S/.test(result) ? result : "(no result)";
+  return completion?.status === "failed" ? `${selfReportedFailure} ${said}` : said;
+};
 
 /** Returns the end of a single child as text: its result, or why there is none. */
 export const childAnswerText = (record: ChildRecord, end: ChildEnd): string => {
-  if (end.state === "completed") return childOutput(end) === "" ? "(no result)" : childOutput(end);
+  if (end.state === "completed") return childOutput(end);
   const why = `${end.state}: ${childName(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;
   return end.completion === null || end.result === null ? why : `${why}\n\n${end.result}`;
 };
 
+type AnsweringRun = Pick<Run, "id" | "answerFrom">;
+
+const isOfAnswer = ({ id, answerFrom }: AnsweringRun, { run, role, turn, pos }: Message): boolean =>
+  run === id && role === "assistant" && turn !== 0 && pos >= answerFrom;
+
 /** Returns the answer of a run: its last message, or all pieces of one that was continued; a plan is none. */
-export const answerOf = (
-  chat: readonly Message[],
-  { id, answerFrom }: Pick<Run, "id" | "answerFrom">,
-): readonly Message[] => {
-  const said = chat.filter(
-    ({ run, role, turn, pos }) => run === id && role === "assistant" && turn !== 0 && pos >= answerFrom,
-  );
+export const answerOf = (chat: readonly Message[], run: AnsweringRun): readonly Message[] => {
+  const said = chat.filter((message) => isOfAnswer(run, message));
   const from = said.findLastIndex(
     ({ marks }, index) => index < said.length - 1 && marks?.includes("truncated") !== true,
   );
   return said.slice(from + 1);
+};
+
+/** Returns where an unfinished reply begins, which no effect takes out of the view; the chat's length if there is none. */
+export const unfinishedReplyIndex = ({ chat, run }: Pick<Thread, "chat" | "run">): number => {
+  if (run === null) return chat.length;
+  const newest = chat.findLast((message) => message.pos < run.answerFrom || isOfAnswer(run, message));
+  const isUnfinished = newest === chat.at(-1) || newest?.marks?.includes("truncated") === true;
+  if (newest === undefined || !isUnfinished || !isOfAnswer(run, newest)) return chat.length;
+  return chat.indexOf(answerOf(chat, run)[0] ?? newest);
 };
 
 /** Returns whether a run ended without an answer: on empty replies, or on text that a guardrail refused. */

@@ -92,6 +92,10 @@ const aliases: Readonly<Record<string, string>> = {
   python: "py",
 };
 
+/** Replaces the other names of languages by the one that is compared. */
+const useOneName = (words: readonly string[]): readonly string[] =>
+  words.map((word) => aliases[word] ?? word);
+
 const normalizeText = (text: string): string => text.normalize("NFKC").toLowerCase();
 
 /** Splits a text into words: runs of letters, digits, `+`, `#` and inner dots. */
@@ -105,6 +109,7 @@ const partsOf = (name: string): readonly string[] =>
 
 const isSimilar = (one: string, other: string): boolean => {
   if (one === other) return true;
+  if (one.charCodeAt(0) !== other.charCodeAt(0)) return false;
   const [left, right] = [[...one], [...other]];
   const shorter = Math.min(left.length, right.length);
   let common = 0;
@@ -126,20 +131,23 @@ const containsPhrase = (
     }),
   );
 
-const languageWords = (text: string): readonly string[] => wordsOf(text).map((word) => aliases[word] ?? word);
+const languageWords = (text: string): readonly string[] => useOneName(wordsOf(text));
 
-const countNamedLanguages = (words: readonly string[], languages: readonly string[]): number => {
-  const plain = words.map((word) => aliases[word] ?? word);
+const countNamedLanguages = (plain: readonly string[], languages: readonly string[]): number => {
   const wanted = new Map(languages.map((each) => [languageWords(each).join(" "), languageWords(each)]));
   return [...wanted.values()].filter((language) => containsPhrase(plain, language, (a, b) => a === b)).length;
 };
 
-const scoreOf = (words: readonly string[], { name, languages, strength }: Capability): number => {
+const scoreOf = (
+  words: readonly string[],
+  plain: readonly string[],
+  { name, languages, strength }: Capability,
+): number => {
   const parts = partsOf(name);
   if (parts.length === 0) return 0;
   const matched = parts.filter((part) => words.some((word) => isSimilar(part, word))).length;
   const phrase = containsPhrase(words, parts, isSimilar) ? phraseBonus : 0;
-  const language = Math.min(mostLanguageBonus, languageBonus * countNamedLanguages(words, languages));
+  const language = Math.min(mostLanguageBonus, languageBonus * countNamedLanguages(plain, languages));
   return Math.round((matched / parts.length + phrase + language) * strength * 10_000) / 10_000;
 };
 
@@ -149,9 +157,13 @@ export const matchCapabilities = (
   text: string,
 ): readonly CapabilityMatch[] => {
   const words = wordsOf(text);
+  const plain = useOneName(words);
   return agents
     .flatMap(({ name, capabilities }): CapabilityMatch[] => {
-      const scored = capabilities.map((each) => ({ score: scoreOf(words, each), matchedCap: each.name }));
+      const scored = capabilities.map((each) => ({
+        score: scoreOf(words, plain, each),
+        matchedCap: each.name,
+      }));
       const best = Math.max(0, ...scored.map(({ score }) => score));
       const first = scored.find(({ score }) => score === best);
       return best === 0 || first === undefined ? [] : [{ agentId: name, ...first }];

@@ -104,7 +104,10 @@ export interface EffectContext {
   readonly tools: readonly string[];
   /** Current time in milliseconds since the epoch. */
   readonly now: number;
-  /** The index in `view` of the first message that no model call has seen; its length if all were seen. */
+  /**
+   * The index in `view` of the first message that no model call has seen, or of the first piece of a reply that is to
+   * be continued; its length if there is none.
+   */
   readonly unread: number;
   /** Input or task that began the run. */
   readonly task: Message | null;

@@ -2,6 +2,7 @@ import { catchThrown } from "../../tools/errors.ts";
 import type { Json } from "../../chat/message.ts";
 import { estimateText } from "../../chat/tokens.ts";
 import { markCompaction } from "../calls/after-guards.ts";
+import { unfinishedReplyIndex } from "../context/reports.ts";
 import { applyEdits } from "../context/edits.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
 import { effectTargetOf, targetAt } from "../definition/agent.ts";
@@ -20,14 +21,15 @@ import { remainingContextTokens, requestTokens } from "../transaction/next-reque
 
 /** Effects run inside a transition: their edits, state and events share the commit of the step. */
 
-const firstUnreadIndex = ({ chat, seen }: Thread): number => {
+/** Returns the index of the first message that no model call has seen, or of the first piece of an unfinished reply. */
+const firstUnreadIndex = ({ chat, seen, run }: Thread): number => {
   let at = chat.length;
   while (at > 0) {
     const message = chat[at - 1];
     if (message === undefined || message.summary !== undefined || message.pos <= seen) break;
     at -= 1;
   }
-  return at;
+  return Math.min(at, unfinishedReplyIndex({ chat, run }));
 };
 
 /** Returns a line for each running called agent of a thread. */

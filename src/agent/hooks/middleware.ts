@@ -1,4 +1,4 @@
-import { textOf } from "../../chat/text.ts";
+import { cleanText, textOf } from "../../chat/text.ts";
 import { catchThrown } from "../../tools/errors.ts";
 import type { MiddlewareRun, StartHook, StartResult } from "../definition/guard.ts";
 import { hasPlanned } from "../state/phase.ts";
@@ -43,7 +43,7 @@ export const startMiddleware = (draft: Draft, threadId: string): boolean => {
       run.stop = { reason: "effect_failed", error: `${hook.kind}: ${fail}` };
       return false;
     }
-    if (/\S/.test(note)) run.notes = [...run.notes, { kind: hook.kind, text: note }];
+    if (/\S/.test(cleanText(note))) run.notes = [...run.notes, { kind: hook.kind, text: note }];
   }
   return true;
 };
@@ -83,22 +83,19 @@ interface FinalAnswer {
   readonly replace: (text: string | null, failed: boolean) => void;
 }
 
-const appendReplacement = (draft: Draft, threadId: string, text: string | null): void => {
-  if (text === null) return;
+/** Makes `instead` the run's answer; without visible text there is none, whatever the agent said before. */
+const withholdAnswer = (draft: Draft, threadId: string, instead: string | null): void => {
+  const { counters } = runOf(draft, threadId);
+  const text = cleanText(instead ?? "");
+  counters.withheld = !/\S/.test(text);
+  if (counters.withheld) return;
+  counters.empty = 0;
   appendMessage(
     draft,
     threadId,
     { role: "assistant", origin: "system", parts: [{ type: "text", text }] },
     true,
   );
-};
-
-/** Withholds a text beside calls: it stays in the chat, since the calls have results, but is no longer the answer. */
-const withholdAnswer = (draft: Draft, threadId: string, text: string | null): void => {
-  const { counters } = runOf(draft, threadId);
-  counters.withheld = text === null;
-  if (text !== null) counters.empty = 0;
-  appendReplacement(draft, threadId, text);
 };
 
 /** Replaces the report of a called agent; a run that fails reports nothing. */
@@ -139,7 +136,7 @@ const findAnswer = (draft: Draft, threadId: string, reason: "end_turn" | "termin
     text: answerText(threadOf(draft, threadId), runOf(draft, threadId)),
     replace: (text) => {
       dropAnswer(draft, threadId);
-      appendReplacement(draft, threadId, text);
+      withholdAnswer(draft, threadId, text);
     },
   };
 };

@@ -207,7 +207,7 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
   else settleAnnouncement(draft, threadId, run, end);
   draft.state.updatedAt = draft.context.now;
   returnLeftInputs(draft, threadId, run);
-  dropCompaction(thread, run);
+  dropCompaction(thread, run, end);
   startNextRun(draft, threadId);
   if (!hasRun(draft.state)) closeLease(draft);
 };
@@ -222,9 +222,10 @@ const returnLeftInputs = (draft: Draft, threadId: string, { cancel }: Run): void
   else if (findExhaustedBudget(draft, threadId) !== null) emptyInbox(draft, threadId, "no_budget");
 };
 
-/** Drops a requested compaction that no later run of the thread is to do. */
-const dropCompaction = (thread: DraftThread, { cancel }: Run): void => {
-  if (cancel !== null || thread.child !== null || thread.chat.length === 0) thread.compact = null;
+/** Drops a requested compaction that no later run of the thread is to do, or that its own run could not. */
+const dropCompaction = (thread: DraftThread, { cancel, inputs }: Run, { state }: RunEnding): void => {
+  const failed = inputs.length === 0 && state === "failed";
+  if (failed || cancel !== null || thread.child !== null || thread.chat.length === 0) thread.compact = null;
 };
 
 const lastAnswerId = (thread: Thread, run: Run): string | null => {

@@ -1,4 +1,5 @@
 import type { Json, Message } from "../../chat/message.ts";
+import { callsOf } from "../../chat/view.ts";
 import { appendPendingNotes } from "../context/edits.ts";
 import type { BoundEffect, EffectResult } from "../definition/effect.ts";
 import { startBriefing } from "../hooks/briefing.ts";
@@ -126,8 +127,9 @@ export const finishEffect = (
 /** Appends the results of a reply in call order once every call is done; repeats have no effect. */
 export const appendResults = (draft: Draft, threadId: string): void => {
   const calls = callsOfRun(runOf(draft, threadId));
-  // Notes may follow the results already.
-  const newest = threadOf(draft, threadId).chat.findLast(({ role }) => role !== "user")?.parts[0];
+  // Notes, or what stands in the answer's place, may follow the results already.
+  const isOfCalls = (message: Message): boolean => message.role === "tool" || callsOf(message).length > 0;
+  const newest = threadOf(draft, threadId).chat.findLast(isOfCalls)?.parts[0];
   if (newest?.type === "tool_result" && newest.call === calls.at(-1)?.call.id) return;
   const agent = agentOf(draft, threadId);
   for (const { outcome } of calls) {

@@ -6,7 +6,7 @@ import { isOver } from "../threshold.ts";
 export type Pace = {
   /** Number of evaluations until the next try; 0 if none is pending. */
   readonly wait: number;
-  /** Size from which the effect acts again after it stayed over its threshold; null = its threshold. */
+  /** Size from which the effect acts again after it stayed over its threshold, or what is too large to be sent; null = its threshold. */
   readonly floor: number | null;
 };
 
@@ -44,7 +44,7 @@ export const waitForPace = (
   if (pace.wait > 1 && (!over || size <= requestLimit(window, maxOutput)))
     return { state: { ...pace, wait: pace.wait - 1 } };
   if (!over) return pace.wait === 0 && pace.floor === null ? {} : { state: steadyPace };
-  return pace.floor !== null && size < pace.floor ? {} : null;
+  return pace.floor !== null && size < pace.floor && size <= sendLimit(window) ? {} : null;
 };
 
 /** Returns the pace after a try: whether it failed, and the size it left if that is still over the threshold. */

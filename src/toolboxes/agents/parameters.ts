@@ -3,7 +3,7 @@ import { writablePathProblem } from "../../sandbox/writable.ts";
 
 /** Parameters that the tools of this toolbox share. */
 
-const filledText = (what: string) => z.string().regex(/\S/, `${what} is blank; say what it should be`);
+const filledText = (what: string) => z.string().regex(/[^\s\0]/, `${what} is blank; say what it should be`);
 
 const writablePaths = z
   .array(

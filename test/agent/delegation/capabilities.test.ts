@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { leastCpuOf } from "../../support/cpu.ts";
 import type { Capability } from "../../../src/agent/definition/delegation.ts";
 import { formatCapabilities, matchCapabilities } from "../../../src/agent/definition/delegation.ts";
 
@@ -87,4 +88,17 @@ test("AG-6: capabilities are said with languages in brackets and strength unless
   );
   expect(formatCapabilities([capability("docs"), capability("tests", ["go"])])).toBe("docs, tests [go]");
   expect(formatCapabilities([])).toBe("");
+});
+
+test("AG-29: a long task is compared with many capabilities in little time", async () => {
+  const agents = Array.from({ length: 30 }, (_, at) =>
+    agent(
+      `agent${at}`,
+      ...Array.from({ length: 8 }, (__, index) =>
+        capability(`code-review ${at} ${index}`, ["golang", "python"]),
+      ),
+    ),
+  );
+  const task = Array.from({ length: 5_000 }, (_, at) => `word${at}`).join(" ");
+  expect(await leastCpuOf(() => matchCapabilities(agents, task))).toBeLessThan(500);
 });

@@ -119,13 +119,15 @@ describe("AG-7 AG-16 AG-17: one task", () => {
     const made = await mission([
       lead([
         said(["delegate_to_agent", { agent: "coder", task: "  ", context: "" }]),
+        said(["delegate_to_agent", { agent: "coder", task: "\0 ", context: "" }]),
         said(["delegate_to_agent", { agent: "coder", task: "Work" }]),
         done,
       ]),
       coder([done]),
     ]);
-    const [blank = "", missing = ""] = resultsOf(made);
+    const [blank = "", invisible = "", missing = ""] = resultsOf(made);
     expect(blank).toMatch(/^error: invalid_arguments: task: task is blank/);
+    expect(invisible).toBe(blank);
     expect(missing).toMatch(/^error: invalid_arguments: context:/);
     expect(childIds(made)).toEqual([]);
   });

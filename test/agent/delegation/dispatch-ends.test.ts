@@ -8,6 +8,7 @@ import {
   endings,
   eventsAs,
   lead,
+  member,
   mission,
   resultsOf,
 } from "../../support/crew.ts";
@@ -27,6 +28,7 @@ import {
   reportsIn,
 } from "./graph-play.ts";
 import { replies, said } from "../../support/scripts.ts";
+import { invalidity } from "../../support/validity.ts";
 
 /** What ends a task graph early, and what a crash does to it (AG-30, AG-34, AG-36, RE-C44). */
 
@@ -233,4 +235,17 @@ test("AG table progress_updates: what was held back when the graph ends is said 
   const chat = chatOf(left, "main").map(textsOf);
   const report = chat.findIndex((text) => text.includes("has ended"));
   expect(chat.slice(report - 2, report)).toEqual([first, rest]);
+});
+
+test("AG-35 AG-36: a task that ended without words is told of as such, also where its output is all that another reads", async () => {
+  const silent = "{ reply: [{ reasoning: Hm. }] }";
+  const made = await mission([
+    leads([node("a"), node("b", ["a"], { message: "{{a.output}}" })]),
+    member("worker", [said(["look", {}]), silent, silent, silent]),
+  ]);
+  expect(report(made)).toEqual(["a success", "b success"]);
+  expect(resultsOf(made)[0]).toContain("## a (worker) success 0.0s\n(no result)");
+  const [, heir = ""] = childIds(made);
+  expect(chatOf(made, heir).map(textsOf)[0]).toBe("(no result)");
+  for (const { messages } of made.bench.requests) expect(invalidity(messages)).toBeNull();
 });

@@ -156,6 +156,17 @@ describe("EF-2: notes", () => {
     expect(ends(bench)).toEqual(["completed:end_turn"]);
   });
 
+  test("EF-2: a note or a summary without a visible character is none", async () => {
+    const blank = editing("blank", "before_complete", ({ view, turn }) =>
+      turn < 3
+        ? [{ inject: { text: " \0" } }]
+        : [{ retire: { from: view[1]?.id ?? "", to: view.at(-1)?.id ?? "", summary: "\0" } }],
+    );
+    const { bench } = await run(`replies: [${look}, ${look}, ${done}]`, { effects: { effects: [blank] } });
+    expect(bench.requests.map(({ messages }) => messages.length)).toEqual([1, 3, 1]);
+    expect(roles(bench)).toEqual(["user", "assistant"]);
+  });
+
   test("EF-2 EF-3 ★: a power cut at any write: no note twice, no count lost", async () => {
     const counting = effect("count", "before_complete", (_context, { n }) => ({
       edits: [{ inject: { text: `note ${n + 1}` } }],
@@ -247,6 +258,21 @@ describe("EF-2: overlays", () => {
 });
 
 describe("EF-2: ranges", () => {
+  test("EF-2: an after-effect takes out neither the reply that it follows nor what the reply's calls bring", async () => {
+    const sweeping = editing("sweep", "after_complete", ({ view }) => [
+      { retire: { from: view[0]?.id ?? "", to: view.at(-1)?.id ?? "", summary: "What was." } },
+    ]);
+    const { bench } = await run(`replies: [${look}, ${look}, ${done}]`, { effects: { effects: [sweeping] } });
+    expect(bench.requests.map(({ messages }) => messages.map(({ role }) => role).join(" "))).toEqual([
+      "user",
+      "user assistant tool",
+      "user assistant tool",
+    ]);
+    expect(lastResult(bench).text).toBe("Done.");
+    expect(roles(bench)).toEqual(["user", "assistant"]);
+    checkInvariants(bench, []);
+  });
+
   const retireAt = (turn: number, pick: (context: EffectContext) => ChatEdit[]): Effect =>
     editing("retire", "before_complete", (context) => (context.turn === turn ? pick(context) : []));
   const script = `replies: [${many(3, look)}, ${done}]`;

@@ -3,7 +3,7 @@ import type { Crew, Member } from "../../support/crew.ts";
 import { chatOf, childIds, crew, delegate, endings, mission, resultsOf } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { replies, said } from "../../support/scripts.ts";
-import { dataOf, ends, lastResult, play, run, textsOf } from "../loop/play.ts";
+import { dataOf, ends, lastResult, play, roles, run, textsOf } from "../loop/play.ts";
 
 /** Guardrails where it is not a plain text that ends a run (AG-37). */
 
@@ -145,6 +145,23 @@ describe("AG-37: words beside a report or a hand-over", () => {
   });
 });
 
+test("AG-37: an answer that is refused, or replaced by nothing, leaves none, though the run said words before it", async () => {
+  const script = replies(said("Let me look.", ["look", {}]), said(key), said("Done."));
+  for (const [more, end] of [
+    ["", "failed:output_invalid"],
+    [", on_fail: replace, text: ' '", "completed:end_turn"],
+  ] as const) {
+    const { bench } = await run(script, { agent: guardrail(noKey + more) });
+    expect(ends(bench)).toEqual([end]);
+    expect(dataOf(bench, "run_end")[0]).toMatchObject({ message: null, result: { text: "" } });
+    bench.send("Go on");
+    await bench.idle();
+    expect(bench.chat().map(textsOf)).toEqual(["Go", "Let me look.", "look() done", "Go on", "Done."]);
+    expect(dataOf(bench, "error").map(({ code }) => code)).not.toContain("history_repaired");
+    checkInvariants(bench, ["in_1", "in_2"]);
+  }
+});
+
 test("AG-37: each guardrail has retries of its own, also after a crash", async () => {
   const texts = [
     "long enough, but rude",
@@ -204,6 +221,7 @@ describe("AG-37: other ends", () => {
     });
     expect(ends(instead.bench)).toEqual(["completed:terminal_tool"]);
     expect(lastResult(instead.bench).text).toBe("Submitted.");
+    expect(roles(instead.bench)).toEqual(["user", "assistant", "tool", "assistant"]);
     const nothing = await run("replies: [{ reply: [{ call: submit }] }]", {
       agent: guardrail("min_length: 5"),
     });

@@ -120,3 +120,16 @@ test("CF-34 SE-34: an agent that is missing beyond its day sets no alarm in the 
   for (let at = 0; at < 12 * 23 + 3; at++) await bench.tick(300_000);
   expect(bench.alarm()).toBeGreaterThan(bench.now());
 });
+
+test("CF-34 EF-27: a compaction that its agent never comes back for is given up with its run", async () => {
+  const { bench, deploy } = await stage([lead([said("Over.")], needsOther)]);
+  await bench.idle();
+  await deploy(false);
+  bench.ok("compact");
+  for (let day = 0; day < 3; day += 1) await bench.tick(90_000_000);
+  expect(dataOf(bench, "run_end").map(({ state, reason }) => `${state}:${reason}`)).toEqual([
+    "completed:end_turn",
+    "failed:config_changed",
+  ]);
+  expect(bench.alarm()).toBeNull();
+});

@@ -121,6 +121,17 @@ describe("EF-15: compact from YAML", () => {
     }
   });
 
+  test("SE-13 EF-2: an answer that comes in pieces is whole, though a compaction comes between them", async () => {
+    const piece = (word: string): string =>
+      `{ reply: [{ text: { repeat: "${word} ", times: 2500 } }], finish: length }`;
+    const script = `replies: [${piece("first")}, ${piece("second")}, { reply: [{ text: Told. }] }, { reply: [{ text: End. }] }]`;
+    const bench = await ran(script, "[{ kind: compact, params: { threshold: 0.3, target: 0.1 } }]");
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    const { text } = lastResult(bench);
+    expect([text.split("first").length, text.split("second").length]).toEqual([2_501, 2_501]);
+    checkInvariants(bench, []);
+  });
+
   test("★ EF-22: a second compaction takes up the first: one summary in the view", async () => {
     const bench = await ran(working(14, 2_000, tells("Told.")), full);
     expect(stages(bench).filter((stage) => stage === "full").length).toBeGreaterThan(1);
@@ -301,6 +312,29 @@ describe("EF-26: one ladder per turn", () => {
     expect(prompts(bench)).toHaveLength(3);
     expect(ends(bench)).toEqual(["completed:end_turn"]);
     checkInvariants(bench, []);
+  });
+
+  test("a model with a smaller window is sent what fits it, though the last ladder waits for growth", async () => {
+    const script = `scenes: [{ name: big, when: { turn: 1 }, reply: [{ call: big, args: { tokens: 7000 } }, { call: big, args: { tokens: 7001 } }] }, { name: end, reply: [{ text: Done. }] }]`;
+    const yaml = scripted(script)
+      .replace(
+        "effects: []",
+        "effects: [{ kind: compact, params: { threshold: 0.4 } }]\n    guards: { context_window: false }",
+      )
+      .replace(
+        "agents:",
+        `  - { name: small, kind: scripted, model: play, context_window: 12000, script: { scenes: [{ name: end, reply: [{ text: Done. }] }] } }\nagents:`,
+      )
+      .replace("context_window: 128000", "context_window: 34000");
+    const { bench } = await play("", { tools: [big], yaml });
+    bench.send("Go");
+    await bench.idle();
+    bench.ok("patch", { model: "small/play" });
+    bench.send("Go on.");
+    await bench.idle();
+    const sent = dataOf(bench, "llm_request_start").filter(({ provider }) => provider === "small");
+    expect(sent.map(({ purpose }) => purpose)).toEqual(["compaction", "turn"]);
+    expect(sent[1]?.estimated_tokens).toBeLessThan(12_000);
   });
 
   test("one that the API asked for is the ladder of its turn; the next turn has its own", async () => {
