@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { SharedNotes } from "../../../agent/definition/memory.ts";
+import { describeIssue } from "../../../schema.ts";
 import { firstLine, noteContent, noteName, storeLimits } from "../../../tools/stores.ts";
 import type { NoteHead } from "../../../tools/stores.ts";
 import type { Tables } from "../database.ts";
@@ -31,7 +32,7 @@ export const writeNote = (
   { agent }: NotesOwner,
   { key, now, ...given }: { name: string; content: string; key: string; now: number },
 ): string | null => {
-  const { data: note, error } = noteSchema.safeParse(given);
+  const { data: note, error } = noteSchema.safeParse(given, { error: describeIssue });
   if (note === undefined) return `invalid_arguments: ${error?.issues[0]?.message ?? "no note"}`;
   const { name, content } = note;
   const owner = agent ?? "";
