@@ -210,8 +210,8 @@ export const messageOf = ({ message }: Pick<ZodIssue, "message">): string =>
 /** Lists what an issue of a union's branch expects in the union's own place. */
 const expectedBy = (issue: ZodIssue): readonly string[] => {
   if (issue.code === "invalid_value") return issue.values.map(String);
-  if (issue.code !== "invalid_type") return [messageOf(issue)];
-  const own = messageOf(issue);
+  const own = messageOf(issue).replace(/^write /, "");
+  if (issue.code !== "invalid_type") return [own];
   return [own === issue.message ? (expectationTexts[issue.expected] ?? issue.expected) : own];
 };
 

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseEnv } from "node:util";
 import { teamFolder } from "../config/build/files.ts";
 import { lockFile, lockText } from "../config/build/mcp-lock.ts";
+import { localSecretsFile, referencesIn } from "../config/document/references.ts";
 import type { McpServer, Team } from "../config/team.ts";
 import { createEngine } from "../engine/create.ts";
 import type { ServerReach, Servers } from "../engine/tools/servers.ts";
@@ -61,12 +62,16 @@ const noSandbox = (): never => {
   throw new Error("there is no sandbox here");
 };
 
+const unsetReason = (secret: string, team: string): string =>
+  `${secret} is not set; write it into ${localSecretsFile(team)}, or set it in this command's environment`;
+
 /**
  * Writes the lock of a team: asks each MCP server for its tools and records them as approved. A server that does
  * not answer keeps its entry in the lock. Returns whether all answered.
  */
 export const lockServers = async (terminal: Terminal, team: Team): Promise<boolean> => {
-  const { servers } = createEngine({ team, env: environmentOf(terminal.root, team), toolboxes: [], mcp });
+  const env = environmentOf(terminal.root, team);
+  const { servers } = createEngine({ team, env, toolboxes: [], mcp });
   const lock: Record<string, Readonly<Record<string, string>>> = {};
   let isWhole = true;
   for (const server of team.mcp_servers) {
@@ -81,7 +86,11 @@ export const lockServers = async (terminal: Terminal, team: Team): Promise<boole
       authorize: createAuthorizer(servers, server),
     });
     if (answer.ok) lock[name] = Object.fromEntries(answer.tools.map((tool) => [tool.name, tool.hash]));
-    else terminal.print(`${team.name}: the MCP server ${name} cannot be locked: ${answer.reason}`);
+    else {
+      const [unset] = referencesIn(JSON.stringify(server)).names.filter((each) => (env[each] ?? "") === "");
+      const reason = unset === undefined ? answer.reason : unsetReason(unset, team.name);
+      terminal.print(`${team.name}: the MCP server ${name} cannot be locked: ${reason}`);
+    }
     isWhole &&= answer.ok;
   }
   // An empty lock, because no server answered, would only look as if the tools were approved.

@@ -14,7 +14,7 @@ import { exitCodes } from "./usage.ts";
 export const environmentText = (name: string, secrets: readonly string[]): string => `
 [env.${name}]
 main = ".limpet/${name}/worker.js"
-build = { command = "npm run -s limpet -- build ${name}", watch_dir = ["config"] }
+build = { command = "npm run -s limpet -- build ${name}", watch_dir = ["config", ".limpet/console.sha256"] }
 vars = { LIMPET_PRIVATE_EGRESS = "" }
 secrets = { required = ${JSON.stringify(["LIMPET_ADMIN_KEY", ...secrets]).replaceAll(",", ", ")} }
 services = [{ binding = "SANDBOX", service = "limpet-sandbox-${name}" }]

@@ -151,11 +151,11 @@ const requireKnownOptions = (options: ClientOptions): void => {
       throw new TypeError(`createClient has no option ${name}, but ${optionNames.join(", ")}`);
 };
 
-/** Reads the address of the deployment; a path in it is kept. */
+/** Reads the address of the deployment; a path in it is kept, but for the `/v1` with which all paths of the API begin. */
 const readUrl = (url: string): URL => {
   if (!/^https?:/i.test(url) || !URL.canParse(url))
     throw new TypeError(`url: ${url} is no address like https://agents.example.com`);
-  return new URL(url.endsWith("/") ? url : `${url}/`);
+  return new URL(url.replace(/(\/v1)?\/?$/, "/"));
 };
 
 export const createHttp = (options: ClientOptions): Http => {

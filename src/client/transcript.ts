@@ -179,8 +179,8 @@ export interface CallEntry extends EntryPlace {
   readonly permission: { readonly verdict: string; readonly by: string } | null;
   /** The files that it changed, with diffs. */
   readonly changes: readonly FileChange[];
-  /** The newest ask about it, with its resolution once it has one. */
-  readonly ask: TranscriptAsk | null;
+  /** The asks about it, the oldest first, each with its resolution once it has one. */
+  readonly asks: readonly TranscriptAsk[];
   /** The threads that it called, in the order in which they began. */
   readonly children: readonly string[];
   /** What it last said about itself. */

@@ -76,10 +76,8 @@ const focusComposer = (frames = focusWithin): void => {
 };
 
 const create = async ({ key: opened, agent, content, files }: KeptOpening): Promise<void> => {
-  const title = content.trim().split("\n")[0]?.slice(0, 80) ?? "";
   const body = {
     ...(agent === null ? {} : { agent }),
-    ...(title === "" ? {} : { title }),
     ...(files.length === 0 ? { input: { content } } : {}),
   };
   const { id } = await client.sessions.create(body, { key: opened });

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { Json } from "../chat/message.ts";
 import { utf8Length } from "../chat/tokens.ts";
-import { text } from "../schema.ts";
+import { describeIssue, text } from "../schema.ts";
 
 /** Defines the stores that the threads of a session share: values, a task board, notes, and memories. */
 
@@ -108,6 +108,10 @@ export const noteName = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, "1 to 64 lette
 export const noteContent = z
   .string()
   .refine((content) => utf8Length(content) <= storeLimits.note, "a note has at most 64 KiB");
+const noteSchema = z.strictObject({ name: noteName, content: noteContent });
+
+/** Parses a note that another object sends; its issues are sentences. */
+export const parseNote = (given: object) => noteSchema.safeParse(given, { error: describeIssue });
 
 export const memoryText = text(storeLimits.memory, 1)
   .refine((value) => /\S/.test(value), "must not be blank")

@@ -31,9 +31,18 @@ test("CF-6 CF-37: what the types forbid is told whatever the settings hold: comm
   );
   for (const more of ["// A comment.\n", '"paths": { "~/*": ["./config/*"] }, ', '"composite": true, ']) {
     place.write("tsconfig.json", settings(more));
+    const file = "config/acme/extensions.ts";
     expect([more, await checkTypes(place.root, "acme")]).toEqual([
       more,
-      [expect.objectContaining({ file: "config/acme/extensions.ts", line: 2, column: 14 })],
+      [
+        expect.objectContaining({
+          severity: "warning",
+          file,
+          line: 1,
+          message: expect.stringContaining("unused"),
+        }),
+        expect.objectContaining({ severity: "error", file, line: 2, column: 14 }),
+      ],
     ]);
   }
   expect(readdirSync(join(place.root, ".limpet"))).toEqual([]);
@@ -57,6 +66,27 @@ test("CF-6 CF-37: settings that the compiler refuses are a mistake, and so is a 
   ]);
   place.write("tsconfig.json", settings(""));
   expect(await place.call("validate", "acme")).toEqual({ code: 0, lines: ["acme is valid"] });
+});
+
+test("CF-6 CF-37: a flag as the state of an effect or a guard is a boolean, and a state that is no JSON is told", async () => {
+  symlinkSync(join(project, "node_modules"), join(place.root, "node_modules"));
+  place.write("tsconfig.json", settings(""));
+  const own = (initial: string) => `import * as z from "zod";
+import { defineEffect } from "${project}/src/agent/definition/effect.ts";
+import { defineGuard } from "${project}/src/agent/definition/guard.ts";
+const params = z.strictObject({});
+const calm = defineEffect({ kind: "calm", phase: "before_complete", order: "inject", params,
+  state: { initial: ${initial}, reset: "run" },
+  run: (_, _params, { told }) => (told ? {} : { state: { told: true } }) });
+const once = defineGuard({ kind: "once", params, state: { initial: { told: false }, reset: "run" },
+  before: (_call, _history, { state }) => (state.told ? { do: "allow" } : { do: "allow", state: { told: true } }) });
+export const effects = [calm];
+export const guards = [once];
+`;
+  place.write("config/acme/extensions.ts", own("{ told: false }"));
+  expect(await checkTypes(place.root, "acme")).toEqual([]);
+  place.write("config/acme/extensions.ts", own("{ told: new Date() as Date | boolean }"));
+  expect(await checkTypes(place.root, "acme")).toEqual([expect.objectContaining({ line: 6, column: 12 })]);
 });
 
 test("CF-6 CF-37: a tool that returns what no tool returns is told what to return", async () => {

@@ -8,7 +8,7 @@ import { emptyFold, startFold } from "../../src/client/fold/start.ts";
 import type { CallEntry } from "../../src/client/transcript.ts";
 import { dataOf, play, run } from "../agent/loop/play.ts";
 import { effectStageOf, playSchedule, stageOf } from "../session/schedule.ts";
-import { done, look, replies, said } from "../support/scripts.ts";
+import { done, look, replies, said, scripted } from "../support/scripts.ts";
 import { checkTranscripts, foldSince } from "../support/transcripts.ts";
 
 /** The fold of the typed client, over logs of real sessions on the bench. */
@@ -192,5 +192,24 @@ test("AP-51: the resolution of an ask has its own fields, whatever else the even
     );
   const { threads } = foldSince(null, events);
   const call = threads[0]?.entries.find((entry) => entry.kind === "call");
-  expect(call?.kind === "call" && Object.keys(call.ask?.resolution ?? {})).toEqual(["decision", "by"]);
+  expect(call?.kind === "call" && Object.keys(call.asks[0]?.resolution ?? {})).toEqual(["decision", "by"]);
+});
+
+test("AP-51: a call that asks twice has both asks, the approval before what its client is asked", async () => {
+  const ring = { name: "ring_bell", description: "Rings.", safety: "unsafe", params: { type: "object" } };
+  const yaml = scripted("client_tools: [ring_bell]\n" + replies(said(["ring_bell", {}]), done)).replace(
+    "preset: open",
+    "preset: ask",
+  );
+  const { bench } = await run("", { yaml, create: { client_tools: [ring] } });
+  for (const decision of [{ decision: "approve" }, { decision: "result", output: "It rang." }]) {
+    bench.ok("answer", { ask: Object.values(bench.state().asks)[0]?.id, ...decision });
+    await bench.idle();
+  }
+  const [call] =
+    foldSince(null, bench.events()).threads[0]?.entries.filter((entry) => entry.kind === "call") ?? [];
+  expect(call?.asks.map(({ kind, status, resolution }) => [kind, status, resolution?.decision])).toEqual([
+    ["approval", "resolved", "approve"],
+    ["client_tool", "resolved", "result"],
+  ]);
 });

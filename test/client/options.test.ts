@@ -29,10 +29,15 @@ test.each(["localhost:8787", "agents.example.com", "ws://agents.example.com", "h
   },
 );
 
-test("AP-51: every option that there is is taken, and a path in the url is kept", async () => {
+test.each([
+  "https://agents.example.com/limpet",
+  "https://agents.example.com/limpet/",
+  "https://agents.example.com/limpet/v1",
+  "https://agents.example.com/limpet/v1/",
+])("AP-51: every option is taken, and the path of %s is kept, without the /v1 of the API", async (given) => {
   const asked: string[] = [];
   const client = createClient({
-    url: `${url}/limpet`,
+    url: given,
     token: "lk_x",
     getToken: () => "lt_x",
     fetch: async (address) => {

@@ -352,6 +352,17 @@ test("CF-25: a base_url that goes on to an endpoint is told which part to leave 
     );
 });
 
+test("CF-25: an address or a key of Workers AI, which is reached by neither, is told the way out", async () => {
+  const yaml = team({ provider: "    base_url: https://gate.example.com/v1" }).replace(
+    "anthropic",
+    "workers-ai",
+  );
+  expect((await complaints(yaml)).map((line) => line.replace("config/acme/team.yaml", ""))).toEqual([
+    ":4:5 error exclusive_keys providers[0].api_key: workers-ai uses a binding, and no api_key\n  remove api_key; an account's models are reached by their address with kind: openai-compatible",
+    ":6:5 error exclusive_keys providers[0].base_url: workers-ai uses a binding, and no base_url\n  remove base_url; an account's models are reached by their address with kind: openai-compatible",
+  ]);
+});
+
 test("CF-25: a value of the wrong type is told what to write", async () => {
   const hints = async (...given: Parameters<typeof team>): Promise<string> =>
     (await complaints(team(...given))).join("\n");

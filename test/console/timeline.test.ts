@@ -37,7 +37,7 @@ const callEntry = (fields: object): CallEntry =>
     state: "waiting",
     outcome: null,
     children: [],
-    ask: null,
+    asks: [],
     at: 10,
     started_at: 10,
     ended_at: null,
@@ -56,7 +56,7 @@ const titlesOf = (calls: readonly string[], entries: readonly CallEntry[]): read
 };
 
 const asking = (tool: string, input: object, kind = "approval"): CallEntry =>
-  callEntry({ tool, input, ask: { kind, status: "open", opened_at: 10, closed_at: null } });
+  callEntry({ tool, input, asks: [{ kind, status: "open", opened_at: 10, closed_at: null }] });
 
 test.each([
   [
@@ -199,7 +199,7 @@ test.each([
 });
 
 test("AP-54: a call that waits for another of its turn takes no time", () => {
-  const asking = callEntry({ ask: { status: "open", opened_at: 10, closed_at: null, kind: "approval" } });
+  const asking = callEntry({ asks: [{ status: "open", opened_at: 10, closed_at: null, kind: "approval" }] });
   const behind = callEntry({ call: "d", state: "planned", started_at: null });
   const entries = [asking, behind].map((entry) => ({ ...entry, id: entry.call }));
   const run = runOf("run_1", "main", [turnOf(["c", "d"])]);

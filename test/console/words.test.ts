@@ -62,7 +62,7 @@ const call = (fields: Partial<CallEntry>): CallEntry => ({
   outcome: "ok",
   permission: null,
   changes: [],
-  ask: null,
+  asks: [],
   children: [],
   note: null,
   progress: null,
@@ -81,14 +81,14 @@ test("marks where the lines of a script end", () => {
 });
 
 test("AP-54: who denied a call, and which lines were read", () => {
-  const ask = (decision: string) => ({ resolution: { decision, by: "ada" } }) as unknown as CallEntry["ask"];
+  const ask = (decision: string) => [{ resolution: { decision, by: "ada" } }] as unknown as CallEntry["asks"];
   const denied = (fields: Partial<CallEntry>): string => resultOf(call({ outcome: "denied", ...fields }));
   expect([
-    denied({ ask: ask("deny"), permission: { verdict: "deny", by: "ada" } }),
-    denied({ ask: ask("expired"), permission: { verdict: "deny", by: "clock" } }),
+    denied({ asks: ask("deny"), permission: { verdict: "deny", by: "ada" } }),
+    denied({ asks: ask("expired"), permission: { verdict: "deny", by: "clock" } }),
     denied({ permission: { verdict: "deny", by: "rule 1" } }),
     denied({ permission: { verdict: "allow", by: "preset open" } }),
-    denied({ ask: ask("approve"), permission: { verdict: "approved", by: "ada" } }),
+    denied({ asks: ask("approve"), permission: { verdict: "approved", by: "ada" } }),
   ]).toEqual([
     "denied by you",
     "denied, since nobody decided in time",
@@ -112,25 +112,32 @@ test("AP-54: what a guard refused is no denial of a rule, and an answer that say
   const byRule = { verdict: "deny", by: "rule deny exec_run" };
   expect(describeResult(call({ outcome: "denied", permission: byRule }))).toBe("denied by a rule");
   expect(describeResult(call({ tool: "fs_read", output: "a\nb\n" }))).toBe("2 lines");
-  expect(describePermission({ permission: byGuard, ask: null }, "k")).toEqual({
+  expect(describePermission({ permission: byGuard, asks: [] }, "k")).toEqual({
     verb: "Denied by",
     by: "the guard “tool_loops”",
   });
   expect(
-    describePermission({ permission: { verdict: "allow", by: "rule allow fs_read" }, ask: null }, "k"),
+    describePermission({ permission: { verdict: "allow", by: "rule allow fs_read" }, asks: [] }, "k"),
   ).toEqual({
     verb: "Allowed by",
     by: "the rule “allow fs_read”",
   });
   const approved = { verdict: "approved", by: "rule ask fs_write" };
-  const closed = { resolution: { decision: "approve", by: "k" } } as unknown as TranscriptAsk;
-  expect(describePermission({ permission: approved, ask: closed }, "k")?.by).toBe(
+  const closed = {
+    kind: "approval",
+    resolution: { decision: "approve", by: "k" },
+  } as unknown as TranscriptAsk;
+  const later = {
+    kind: "question",
+    resolution: { decision: "answer", by: "ada" },
+  } as unknown as TranscriptAsk;
+  expect(describePermission({ permission: approved, asks: [closed, later] }, "k")?.by).toBe(
     "You, asked because of the rule “ask fs_write”",
   );
-  const remembered = { permission: { verdict: "allow", by: "grant grant_a" }, ask: null };
+  const remembered = { permission: { verdict: "allow", by: "grant grant_a" }, asks: [] };
   expect(describePermission(remembered, "k")?.by).toBe("a remembered permission");
   expect(isRemembered(remembered)).toBe(true);
-  expect(describePermission({ permission: null, ask: null }, "k")).toBeNull();
+  expect(describePermission({ permission: null, asks: [] }, "k")).toBeNull();
   const ask = (fields: object) =>
     isSaidByAnswer({ kind: "approval", status: "answered", ...fields } as unknown as TranscriptAsk);
   expect([
@@ -187,6 +194,7 @@ test("AP-54: a call says what it did, does, or was kept from", () => {
     isName: true,
     subject: "Ada",
   });
+  expect(describeCall(call({ tool: "crm__find", input: { order: 1042 } })).subject).toBe("1042");
   expect(resultOf(call({ outcome: "error", details: { exit_code: 3 } }))).toBe("failed, exit 3");
   expect(resultOf(call({ details: { exit_code: 0 } }))).toBe("worked");
   expect(

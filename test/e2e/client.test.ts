@@ -117,14 +117,14 @@ test("AP-51: children stand at their call, an ask at its own, and another client
   const [ask] = asking.asks;
   const entryOf = (now: Transcript) =>
     mainOf(now)?.entries.find((entry) => entry.kind === "call" && entry.call === ask?.call);
-  expect(entryOf(asking)).toMatchObject({ state: "waiting", ask: { id: ask?.id, closed_at: null } });
+  expect(entryOf(asking)).toMatchObject({ state: "waiting", asks: [{ id: ask?.id, closed_at: null }] });
   expect(asking.session).toMatchObject({ status: "waiting", open_asks: [ask?.id] });
   await session.answer(ask?.id ?? "", { decision: "approve" });
   const done = await whenTranscript(open, (now) => isOver(now) && now.asks.length === 0);
   expect(entryOf(done)).toMatchObject({
     state: "done",
     outcome: "ok",
-    ask: { status: "resolved", resolution: { decision: "approve" } },
+    asks: [{ status: "resolved", resolution: { decision: "approve" } }],
   });
   await checkLog(session.id, done);
   const second = client.sessions.get(session.id).open();

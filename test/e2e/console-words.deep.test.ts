@@ -59,6 +59,16 @@ test("AP-54: a file over the limit is refused where it is chosen, by its name an
   expect(await attached().allTextContents()).toEqual(["small.txt"]);
 });
 
+test("AP-54: a first message whose beginning ends within an emoji begins a session, and leaves no draft", async () => {
+  const text = `${"a".repeat(79)}🎧 and more`;
+  await firstPage();
+  await site.shown.say(text);
+  await site.shown.state("done");
+  expect(await saidIn(/#(s_\w+)/.exec(site.shown.page.url())?.[1] ?? "")).toEqual([text]);
+  await firstPage();
+  expect(await field().inputValue()).toBe("");
+});
+
 test("AP-54: what the server refuses of a first message stays in the field of the session that was made", async () => {
   const { page, state } = site.shown;
   await page.route("**/v1/sessions/*/files?*", (route) => {

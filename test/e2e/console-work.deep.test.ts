@@ -390,6 +390,7 @@ test("AP-54: a call that asks a second time is decided on anew: nothing of the f
   await ask.getByRole("button", { name: "Approve", exact: true }).click();
   await state("done");
   expect(await decisionsIn(session)).toEqual(["approve", "approve"]);
+  expect(await page.locator(".line", { hasText: "approved" }).count()).toBe(2);
 });
 
 test("AP-54: a session is cleared from its menu, which asks once: the agent begins anew, the originals stay", async () => {

@@ -65,7 +65,7 @@ test("AP-70: a wrangler.toml that was read half-written costs a moment and no al
 
 test("AP-70: a mistake in wrangler.toml is told with its line, and mending it brings the server back", async () => {
   const mistakes: readonly (readonly [string, string, string])[] = [
-    ['watch_dir = ["config"]', 'watch_dir = ["config"', "wrangler.toml:17:"],
+    ['watch_dir = ["config", ".limpet/console.sha256"]', 'watch_dir = ["config"', "wrangler.toml:17:"],
     [
       'main = ".limpet/default',
       '# main = ".limpet/default',

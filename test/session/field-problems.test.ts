@@ -54,7 +54,7 @@ test("AP-10: a field that takes several shapes is refused at the place that is w
       "patch",
       { budget: { max_duration: true } },
       "/budget/max_duration",
-      "expected a number or write a duration",
+      'expected a number or a duration with its unit, like "30s", "10m" or "1h30m", found true',
     ],
   ];
   for (const [op, params, pointer, message] of cases) {

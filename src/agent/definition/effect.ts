@@ -135,7 +135,7 @@ export interface EffectResult<State> {
  * it needs `complete` or `ask` (before_complete only): it then runs again from the start after a crash, and completed
  * calls answer from storage.
  */
-export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State extends Json = Json> {
+export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State = Json> {
   readonly kind: string;
   /** Helps people to choose the effect; a team's own effect may leave it out. */
   readonly description?: string;
@@ -171,9 +171,12 @@ export interface BoundEffect {
   readonly target: ModelTarget | null;
 }
 
+/** Requires of a state that it is JSON. As a bound of its type, `Json` would take a flag that begins as false for `false`. */
+export type JsonState<State> = State extends Json ? unknown : { readonly state: { readonly initial: Json } };
+
 /** Defines a built-in effect or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
-export const defineEffect = <P extends z.ZodObject, State extends Json = null>(
-  definition: EffectDefinition<P, State>,
+export const defineEffect = <P extends z.ZodObject, State = null>(
+  definition: EffectDefinition<P, State> & JsonState<State>,
 ): Effect => {
   if (!/^[a-z][a-z0-9_]{0,63}$/.test(definition.kind))
     throw new Error(`"${definition.kind}" is not a valid kind of effect`);

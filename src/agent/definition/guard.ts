@@ -3,6 +3,7 @@ import type { Json } from "../../chat/message.ts";
 import { catchThrown } from "../../tools/errors.ts";
 import type { EndReason } from "../state/events.ts";
 import type { CallRecord } from "../state/records.ts";
+import type { JsonState } from "./effect.ts";
 
 /** A guard judges the calls of a reply before any of them starts. */
 
@@ -55,7 +56,7 @@ export interface GuardStop {
  * `warn`: the call runs, and `note` ends its result. `veto`: no call of the reply runs; each is `denied` with the
  * reason, and the model gets another turn. `stop`: the run fails, all calls answered. `until`: it waits till then.
  */
-export type GuardVerdict<State extends Json = Json> =
+export type GuardVerdict<State = Json> =
   | { readonly do: "allow"; readonly state?: State; readonly until?: number }
   | {
       readonly do: "warn";
@@ -68,7 +69,7 @@ export type GuardVerdict<State extends Json = Json> =
   | (GuardStop & { readonly do: "stop"; readonly state?: State });
 
 /** What a guard may return when a call has its outcome. */
-export interface AfterGuardResult<State extends Json = Json> {
+export interface AfterGuardResult<State = Json> {
   /** Note at the end of the result. */
   readonly note?: string;
   readonly state?: State;
@@ -77,9 +78,9 @@ export interface AfterGuardResult<State extends Json = Json> {
 }
 
 /** The definition of a guard; its functions must be pure and answer at once. */
-export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State extends Json = Json> {
+export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State = Json> {
   readonly kind: string;
-  readonly description: string;
+  readonly description?: string;
   readonly params: P;
   /** JSON state of at most 64 KiB per thread, reset with each human input, with each run, or never. */
   readonly state?: { readonly initial: State; readonly reset: "input" | "run" | "never" };
@@ -123,8 +124,8 @@ export interface BoundGuard {
 const defaultHistory = 30;
 
 /** Defines a built-in guard or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
-export const defineGuard = <P extends z.ZodObject, State extends Json = null>(
-  definition: GuardDefinition<P, State>,
+export const defineGuard = <P extends z.ZodObject, State = null>(
+  definition: GuardDefinition<P, State> & JsonState<State>,
 ): Guard => {
   if (!/^[a-z][a-z0-9_]{0,63}$/.test(definition.kind))
     throw new Error(`"${definition.kind}" is not a valid kind of guard`);

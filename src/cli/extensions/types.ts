@@ -7,10 +7,8 @@ import { teamFolder } from "../../config/build/files.ts";
 
 /** Checks the types of a team's extensions, which Node strips before they are loaded. */
 
-/** Compiler options: an unused name is not an error while its file is being written, and no files are emitted. */
+/** Compiler options: no files are emitted. */
 const options = {
-  noUnusedLocals: false,
-  noUnusedParameters: false,
   noEmit: true,
   composite: false,
   incremental: false,
@@ -59,6 +57,9 @@ const compileExtensions = async (root: string, team: string): Promise<CompilerOu
 
 const about = { severity: "error", code: "extension_invalid", path: "" } as const;
 
+/** The compiler's numbers for names that are never used, which only a check of the whole project refuses. */
+const unusedNumbers: ReadonlySet<string> = new Set(["6133", "6138", "6192", "6196", "6198", "6199", "6205"]);
+
 /** Explains in a sentence what a tool returns wrongly; the compiler explains how two functions differ. */
 const resultProblem = (reasons: readonly string[]): string | null => {
   const found = reasons
@@ -69,8 +70,8 @@ const resultProblem = (reasons: readonly string[]): string | null => {
 
 /** Reads `FILE(LINE,COLUMN): error CODE: MESSAGE`, below which indented lines lead to the specific mistake. */
 const toDiagnostic = (entry: string): readonly Diagnostic[] => {
-  const [, file, line, column, message, more = ""] =
-    /^(config\/.+?)\((\d+),(\d+)\): error TS\d+: (.+)((?:\n +.+)*)/.exec(entry) ?? [];
+  const [, file, line, column, number = "", message, more = ""] =
+    /^(config\/.+?)\((\d+),(\d+)\): error TS(\d+): (.+)((?:\n +.+)*)/.exec(entry) ?? [];
   if (file === undefined || message === undefined) return [];
   const reasons = more.split(/\n +/).filter((reason) => reason !== "");
   const result = resultProblem(reasons);
@@ -78,7 +79,8 @@ const toDiagnostic = (entry: string): readonly Diagnostic[] => {
   // The returned type is already in the sentence, unless one of its values is wrong.
   const isTold = hint === undefined || (result !== null && hint.includes("ToolOutput"));
   const place = { file, line: Number(line), column: Number(column) };
-  return [{ ...place, ...about, message: result ?? message, ...(isTold ? {} : { hint }) }];
+  const severity = unusedNumbers.has(number) ? "warning" : about.severity;
+  return [{ ...place, ...about, severity, message: result ?? message, ...(isTold ? {} : { hint }) }];
 };
 
 /** Reports that the compiler failed for another reason than a mistake in the team's own files. */

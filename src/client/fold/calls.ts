@@ -27,7 +27,7 @@ const newCall = (event: StoredEvent, call: string): CallEntry => ({
   outcome: null,
   permission: null,
   changes: [],
-  ask: null,
+  asks: [],
   children: [],
   note: null,
   progress: null,
@@ -132,9 +132,13 @@ export const addChild = (
   );
 };
 
+/** Puts an ask into the entry of its call; returns whether that is there. */
+const addToCall = (draft: FoldDraft, event: StoredEvent, ask: TranscriptAsk): boolean =>
+  changeKnownCall(draft, event, ask.call, ({ asks }) => ({ asks: putById(asks, ask) }));
+
 /** Puts an ask into the entry of its call or of its note. */
 const showAsk = (draft: FoldDraft, event: StoredEvent, ask: TranscriptAsk): void => {
-  if (changeKnownCall(draft, event, ask.call, () => ({ ask }))) return;
+  if (addToCall(draft, event, ask)) return;
   const entries = entriesOf(draft, event);
   const at = entries.findLastIndex((entry) => entry.kind === "note" && entry.ask?.id === ask.id);
   const note = entries[at];
@@ -157,7 +161,7 @@ const asksHandlers: readonly FoldHandler[] = [
     const { ask: asked, truncated }: typeof event.data & CutMarks = event.data;
     const ask = { ...asked, ...pickDefined({ truncated }), closed_at: null };
     draft.asks = putById(draft.asks, ask);
-    if (changeKnownCall(draft, event, ask.call, () => ({ ask }))) return;
+    if (addToCall(draft, event, ask)) return;
     addNote(draft, event, ask);
   }),
   on("ask_resolved", (draft, event) => {

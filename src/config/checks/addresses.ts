@@ -37,6 +37,18 @@ const checkProtocol = (draft: TeamDraft, index: number, { kind, protocol }: Prov
   });
 };
 
+/** Refuses what only requests over the network have: the models of Workers AI are reached through a binding. */
+const checkBinding = (draft: TeamDraft, index: number, value: ProviderShape): void => {
+  if (value.kind !== "workers-ai") return;
+  for (const key of ["base_url", "api_key"] as const) {
+    if (value[key] === undefined) continue;
+    draft.report("exclusive_keys", ["providers", index, key], `workers-ai uses a binding, and no ${key}`, {
+      which: "key",
+      hint: `remove ${key}; an account's models are reached by their address with kind: openai-compatible`,
+    });
+  }
+};
+
 const checkAddresses = (draft: TeamDraft): void => {
   const check = (path: Path, text: string | undefined, schemes?: RegExp): void => {
     const problem = text === undefined ? null : addressProblem(text, schemes);
@@ -46,6 +58,7 @@ const checkAddresses = (draft: TeamDraft): void => {
     check(["providers", index, "base_url"], value.base_url);
     checkBaseUrl(draft, ["providers", index, "base_url"], value.base_url ?? "");
     checkProtocol(draft, index, value);
+    checkBinding(draft, index, value);
     if (value.kind === "openai-compatible" && value.base_url === undefined) {
       draft.report("missing_key", ["providers", index, "base_url"], "a compatible server needs a base_url", {
         which: "missing",

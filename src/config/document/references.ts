@@ -57,7 +57,7 @@ export const secretCommand = (name: string, team: string): string =>
   `wrangler secret put ${name}${team === "default" ? "" : ` --env ${team}`}`;
 
 /** Returns the file from which a local server reads the secrets of a team. */
-const localSecretsFile = (team: string): string => `.dev.vars${team === "default" ? "" : `.${team}`}`;
+export const localSecretsFile = (team: string): string => `.dev.vars${team === "default" ? "" : `.${team}`}`;
 
 /**
  * Returns the sentence for an unset or reserved reference of `field`, with the remedy, which is different on a

@@ -10,7 +10,7 @@ import { capabilitySchema, delegationSchema, memorySchema } from "./agent.ts";
 import { guardBudgetSchema } from "./budgets.ts";
 import { optionsSchema } from "./options.ts";
 
-const ownGuardSchema = ({ params, description }: Guard) =>
+const ownGuardSchema = ({ params, description = "" }: Guard) =>
   z
     .union([z.literal(false), params])
     .optional()

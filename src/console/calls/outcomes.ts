@@ -38,13 +38,14 @@ export const isRemembered = ({ permission }: Pick<CallEntry, "permission">): boo
 
 /** Says who allowed a call or denied it, and what had the person asked; null where nothing judged it. */
 export const describePermission = (
-  { permission, ask }: Pick<CallEntry, "permission" | "ask">,
+  { permission, asks }: Pick<CallEntry, "permission" | "asks">,
   own: string,
 ): PermissionWords | null => {
   if (permission === null) return null;
   const { verdict, by } = permission;
   const judge = describeJudge(by, own);
-  const person = verdict === "approved" ? ask?.resolution?.by : undefined;
+  const approval = asks.find(({ kind }) => kind === "approval");
+  const person = verdict === "approved" ? approval?.resolution?.by : undefined;
   return {
     verb: verdict === "deny" ? "Denied by" : "Allowed by",
     by: escapeInLine(person === undefined ? judge : `${nameOf(person, own)}, asked because of ${judge}`),

@@ -17,10 +17,14 @@ export interface CallWords {
   readonly isProse: boolean;
 }
 
-const firstText = (input: Json): string =>
-  Object.values(fieldsOf(input))
-    .map(textOf)
-    .find((text) => text !== null) ?? "";
+/** The first text among the arguments, or else the first number. */
+const firstText = (input: Json): string => {
+  const values = Object.values(fieldsOf(input));
+  return (
+    values.map(textOf).find((text) => text !== null) ??
+    String(values.map(numberOf).find((number) => number !== null) ?? "")
+  );
+};
 
 type DescribedCall = Pick<CallEntry, "tool" | "input" | "state" | "outcome"> &
   Partial<Pick<CallEntry, "started_at">>;
@@ -65,8 +69,8 @@ const outcomeWords: Readonly<Record<string, string>> = {
 };
 
 /** A call that nothing forbade and nobody denied was held back by a guard. */
-const deniedWords = ({ ask, permission }: CallEntry): string => {
-  const decision = ask?.resolution?.decision;
+const deniedWords = ({ asks, permission }: CallEntry): string => {
+  const decision = asks.at(-1)?.resolution?.decision;
   if (decision === "expired") return "denied, since nobody decided in time";
   if (decision === "deny") return "denied by you";
   return permission === null || permission.verdict === "deny"

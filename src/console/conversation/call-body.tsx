@@ -58,8 +58,8 @@ const Input = ({ call }: { readonly call: CallEntry }) => {
   // Events hold a long input in part.
   const { state, value } = useLoad(`${call.id} ${call.pos}`, async (signal) => {
     if (!isCut) return null;
-    const { ask } = call;
-    if (ask?.resolution?.decision === "edit") return readEditedInput(api, id, ask.id, signal);
+    const ask = call.asks.find(({ resolution }) => resolution?.decision === "edit");
+    if (ask !== undefined) return readEditedInput(api, id, ask.id, signal);
     return readInput(api, `/sessions/${id}/messages?thread=${threadOf(call.id)}`, call, signal);
   });
   if (isCut && state === "loading") return <p class="meta">The input is being read.</p>;
@@ -117,7 +117,7 @@ const Output = ({ call }: { readonly call: CallEntry }) => {
 export const CallBody = ({ call }: { readonly call: CallEntry }) => {
   const { keyName } = useSession();
   const permission = describePermission(call, keyName);
-  const question = call.ask?.question;
+  const question = call.asks.at(-1)?.question;
   const where = textOf(fieldsOf(call.input)["cwd"]);
   return (
     <div class="line-body">

@@ -71,13 +71,17 @@ const Words = ({ call }: { readonly call: CallEntry }) => {
 const isUnused = ({ outcome, started_at: from }: CallEntry): boolean =>
   outcome === "denied" || (outcome === "cancelled" && from === null);
 
+interface AnsweredProps {
+  readonly call: CallEntry;
+  readonly ask: TranscriptAsk;
+}
+
 /** An answered call says who allowed it; what a question came to says more than that it was asked. */
-const ClosedWords = ({ call }: { readonly call: CallEntry }) => {
+const ClosedWords = ({ call, ask }: AnsweredProps) => {
   const { keyName } = useSession();
-  if (call.ask === null) return null;
-  const { who, said } = describeClosed(call.ask, keyName, call.output);
+  const { who, said } = describeClosed(ask, keyName, call.output);
   const { verb, subject, isProse } = describeCall(call);
-  const isQuestion = call.ask.kind === "question";
+  const isQuestion = ask.kind === "question";
   return (
     <>
       <strong>{who}</strong>
@@ -89,7 +93,7 @@ const ClosedWords = ({ call }: { readonly call: CallEntry }) => {
         </>
       )}
       {said !== "" && ` · ${said}`}
-      {isQuestion && <span class="verb"> · {escapeInLine(call.ask.question?.text ?? "")}</span>}
+      {isQuestion && <span class="verb"> · {escapeInLine(ask.question?.text ?? "")}</span>}
     </>
   );
 };
@@ -108,7 +112,7 @@ const showsDiff = ({ outcome, changes }: CallEntry): boolean =>
 
 /** The time of an answer, how long the call took, or for how long it has been running; it may wait for others of its turn. */
 const CallTime = ({ call }: { readonly call: CallEntry }) => {
-  const closedAt = call.ask?.status === "open" ? null : (call.ask?.closed_at ?? null);
+  const closedAt = call.asks.at(-1)?.closed_at ?? null;
   if (closedAt !== null) return <>{formatTime(closedAt, Date.now())}</>;
   if (call.state === "planned") return <>waits</>;
   if (call.state !== "done") return <RunningTime since={call.started_at ?? call.at} />;
@@ -122,19 +126,20 @@ interface CallLineProps {
 }
 
 /** The line of a call that asked and was answered says who allowed it. */
-const AnsweredLine = ({ call, ask, ...rest }: CallLineProps & { readonly ask: TranscriptAsk }) => {
+const AnsweredLine = ({ call, ask, ...rest }: CallLineProps & AnsweredProps) => {
   const { keyName } = useSession();
   const { icon, good } = describeClosed(ask, keyName, call.output);
   const result = isSaidByAnswer(ask) ? "" : <Result call={call} />;
   return (
     <Line {...rest} icon={icon} tone={good ? "good" : ""} result={result} time={<CallTime call={call} />}>
-      <ClosedWords call={call} />
+      <ClosedWords call={call} ask={ask} />
     </Line>
   );
 };
 
-const CallLine = ({ call, ...rest }: CallLineProps) =>
-  call.ask === null ? (
+const CallLine = ({ call, ...rest }: CallLineProps) => {
+  const ask = call.asks.at(-1);
+  return ask === undefined ? (
     <Line
       {...rest}
       icon={describeCall(call).icon}
@@ -144,8 +149,9 @@ const CallLine = ({ call, ...rest }: CallLineProps) =>
       <Words call={call} />
     </Line>
   ) : (
-    <AnsweredLine call={call} ask={call.ask} {...rest} />
+    <AnsweredLine call={call} ask={ask} {...rest} />
   );
+};
 
 const PlainCall = ({ call, newest }: Pick<CallProps, "call" | "newest">) => {
   const [toggled, setToggled] = useState<boolean | null>(null);
@@ -160,22 +166,39 @@ const PlainCall = ({ call, newest }: Pick<CallProps, "call" | "newest">) => {
   );
 };
 
-/** A call as it stands now: an open ask, called agents, or a line. */
+/** What became of an ask after which its call asked again. */
+const EarlierAsk = ({ call, ask }: AnsweredProps) => {
+  const [open, setOpen] = useState(false);
+  const then = { ...call, asks: [ask], output: null, outcome: null };
+  return (
+    <div class="entry tool">
+      <AnsweredLine call={then} ask={ask} open={open} onToggle={() => setOpen(!open)} />
+      {open && <Body call={then} />}
+    </div>
+  );
+};
+
+/** A call as it stands now: an open ask, called agents, or a line; what it asked before stands above. */
 export const Call = memo<CallProps>(({ call, agent, level, newest, show }) => {
-  if (call.ask?.status === "open")
-    return (
-      <div class="entry asking" data-entry={call.id}>
-        <AskCard ask={call.ask} agent={agent} />
-      </div>
-    );
+  const ask = call.asks.at(-1);
   return (
     <>
-      {call.children.length > 0 ? (
+      {call.asks.slice(0, -1).map((each) => (
+        <EarlierAsk key={each.id} call={call} ask={each} />
+      ))}
+      {ask?.status === "open" ? (
+        <div class="entry asking" data-entry={call.id}>
+          <AskCard ask={ask} agent={agent} />
+        </div>
+      ) : call.children.length > 0 ? (
         <Children call={call} agent={agent} level={level} show={show} />
       ) : (
         <PlainCall call={call} newest={newest} />
       )}
-      {call.ask !== null && readEdit(call.ask.id) !== null && <UnusedEdit ask={call.ask} />}
+      {call.asks.map(
+        (each) =>
+          each.status !== "open" && readEdit(each.id) !== null && <UnusedEdit key={each.id} ask={each} />,
+      )}
     </>
   );
 });

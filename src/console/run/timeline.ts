@@ -60,8 +60,8 @@ const callSegments = (call: CallEntry, now: number): readonly Segment[] => {
   const from = call.started_at ?? call.at;
   const to = call.ended_at ?? now;
   const kind = outcomeKind(call);
-  const { ask } = call;
-  if (ask === null) return [{ kind, from, to }];
+  const ask = call.asks.at(-1);
+  if (ask === undefined) return [{ kind, from, to }];
   const closed = ask.closed_at ?? now;
   const asks: Segment = { kind: "asks", from: ask.opened_at, to: closed };
   return ask.closed_at === null || call.ended_at === null || call.ended_at <= closed
@@ -101,8 +101,10 @@ const unfinishedWords = (calls: readonly CallEntry[]): string => {
 };
 
 const joinNames = (calls: readonly [CallEntry, ...CallEntry[]]): string => {
-  const asking = calls.find(({ ask }) => ask?.status === "open");
-  if (asking?.ask != null) return describeAsk(asking, asking.ask.kind);
+  for (const call of calls) {
+    const ask = call.asks.at(-1);
+    if (ask?.status === "open") return describeAsk(call, ask.kind);
+  }
   const [first] = calls;
   const children = calls.reduce((sum, { children: called }) => sum + called.length, 0);
   if (children > 0)
@@ -142,7 +144,10 @@ const smallerTitle = ({ model_calls: models }: TurnFacts): string => {
 
 /** Says what a call did, with the whole of its path or command. */
 const describeInFull = (call: CallEntry): string => {
-  const { verb, subject } = describeCall(call, call.ask?.status === "open" ? "infinitive" : undefined);
+  const { verb, subject } = describeCall(
+    call,
+    call.asks.at(-1)?.status === "open" ? "infinitive" : undefined,
+  );
   return `${verb} ${subject}`.trim();
 };
 

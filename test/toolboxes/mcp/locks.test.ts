@@ -72,3 +72,14 @@ test("TB-23 TB-27: a server at which people sign in cannot be locked, and the re
   expect(locked.lines.join()).toContain("nobody can sign in here; omit this server from the lock");
   expect(auth.seen).toEqual([]);
 });
+
+test("TB-27: a secret of a server that is not set is named, with the places where the command reads it", async () => {
+  const locked = await lock(
+    '{ name: sea, url: "https://sea.example.com/mcp", headers: { X-Key: "${SEA_KEY}" } }',
+    {},
+  );
+  expect(locked).toMatchObject({ isWhole: false, servers: null });
+  expect(locked.lines).toEqual([
+    "acme: the MCP server sea cannot be locked: SEA_KEY is not set; write it into .dev.vars.acme, or set it in this command's environment",
+  ]);
+});

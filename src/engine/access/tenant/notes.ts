@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { SharedNotes } from "../../../agent/definition/memory.ts";
-import { firstLine, noteContent, noteName, storeLimits } from "../../../tools/stores.ts";
+import { firstLine, parseNote, storeLimits } from "../../../tools/stores.ts";
 import type { NoteHead } from "../../../tools/stores.ts";
 import type { Tables } from "../database.ts";
 import { deleteExpiredKeys } from "../once.ts";
@@ -23,15 +23,13 @@ export const listNotes = (tables: Tables, { agent }: NotesOwner): readonly NoteH
     .read("SELECT name, first_line FROM notes WHERE agent = ? ORDER BY name", agent ?? "")
     .map((row) => ({ name: String(row["name"]), first_line: String(row["first_line"]) }));
 
-const noteSchema = z.strictObject({ name: noteName, content: noteContent });
-
 /** Writes a note over the one of its name; a second write with the same key does nothing. */
 export const writeNote = (
   tables: Tables,
   { agent }: NotesOwner,
   { key, now, ...given }: { name: string; content: string; key: string; now: number },
 ): string | null => {
-  const { data: note, error } = noteSchema.safeParse(given);
+  const { data: note, error } = parseNote(given);
   if (note === undefined) return `invalid_arguments: ${error?.issues[0]?.message ?? "no note"}`;
   const { name, content } = note;
   const owner = agent ?? "";

@@ -31,6 +31,8 @@ test("AG-47: what a session sends is checked here, too", () => {
   const { tables } = memoryTables();
   expect(writeNote(tables, owner(), note("../x", "a", "k"))).toContain("invalid_arguments: 1 to 64 letters");
   expect(writeNote(tables, owner(), note("x", "a".repeat(65_537), "k"))).toContain("at most 64 KiB");
+  const wrong = Object.assign(note("x", "a", "k"), { content: 5 });
+  expect(writeNote(tables, owner(), wrong)).toBe("invalid_arguments: expected a text, found the number 5");
   expect(listNotes(tables, owner())).toEqual([]);
 });
 
