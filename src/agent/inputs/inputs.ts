@@ -299,13 +299,18 @@ const findAgentMessages = (draft: Draft, ids: readonly string[]): readonly Input
         isAgentMessage(input) && (input.question === undefined || isQuestionOpen(draft, input.question)),
     );
 
-/** Repeats agents' messages for a run that reports them, since the chat may have shrunk since they came. */
+/**
+ * Repeats agents' messages for a run that reports them, since the chat may have shrunk since they came. If it ends
+ * with a reply to them, that was no answer, as a refusal.
+ */
 export const repeatAgentMessages = (draft: Draft, threadId: string): void => {
   const { chat, announce, run } = threadOf(draft, threadId);
   if (announce === null || run === null || run.light || run.turn > 1) return;
   for (const { content } of findAgentMessages(draft, announce.inputs))
     if (!chat.some(({ parts }) => textOf(parts).includes(textOf(content))))
       appendMessage(draft, threadId, { role: "user", origin: "agent", parts: content });
+  if (threadOf(draft, threadId).chat.at(-1)?.role === "assistant")
+    appendNote(draft, threadId, "The results above have not been reported yet. Report them.");
 };
 
 /** Appends undelivered results to the chat, which may have shrunk; agents' questions are none for a person. */

@@ -97,6 +97,29 @@ describe("AG-31: between two tries", () => {
   });
 });
 
+test("AG-31 SE-3: a result that the model refuses to report is asked for again, in a chat that needs no repair", async () => {
+  const made = await crew([
+    member(
+      "lead",
+      [
+        said(delegate("coder", { async: true })),
+        said("Started."),
+        "{ reply: [{ refusal: No. }], finish: refusal }",
+        said("Told."),
+      ],
+      announcing(2, 2),
+    ),
+    member("coder", [said("Coded.")]),
+  ]);
+  made.bench.send("Go");
+  await made.bench.idle();
+  await toRest(made);
+  expect(leadEnds(made).at(-1)).toBe("completed:end_turn");
+  const texts = chatOf(made, "main").map(textsOf);
+  expect(texts.slice(-3)).toEqual(["No.", expect.stringContaining("not been reported"), "Told."]);
+  checkInvariants(made.bench, ["in_1"]);
+});
+
 test("AG-31 EF-27: a result that was compacted within the run that was to announce it is there once", async () => {
   const made = await crew([
     member(
