@@ -73,11 +73,11 @@ export interface ServerLink {
 
 export type ServerLinks = Readonly<Record<string, ServerLink>>;
 
-/** Values of fields that a session begins with, unless its creation sets them. Rows leave them out, and reading puts them in. */
 /** Names a session apart from an earlier one that was made under the same name and deleted. */
 export const lifetimeOf = ({ id, createdAt }: Pick<Session, "id" | "createdAt">): string =>
   `${id}/${createdAt}`;
 
+/** Values of fields that a session begins with, unless its creation sets them. Rows leave them out, and reading puts them in. */
 export const freshSession = {
   prefix: "",
   ref: null,
