@@ -2,8 +2,8 @@ import { plainTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
 /**
- * xAI takes no stop words or penalties, and schemas without lengths, in which an object is closed by default. It has deprecated chat
- * completions, over which a model loses its reasoning.
+ * xAI takes no stop words or penalties, and schemas without lengths, in which an object is closed by default. It has
+ * deprecated chat completions, over which a model loses its reasoning.
  */
 export const grok: Profile = {
   kind: "grok",
