@@ -56,7 +56,7 @@ const rooms: Record<string, readonly string[]> = {
     "src/config",
     "src/engine",
   ],
-  "src/api": ["src/chat", "src/tools", "src/session", "src/config", "src/engine"],
+  "src/api": ["src/chat", "src/sandbox", "src/tools", "src/session", "src/config", "src/engine"],
   "src/client": [],
   // The build makes the documents of the API; no room that the Worker loads imports them.
   "src/api/documents": [
@@ -117,7 +117,14 @@ const thirdParties: Record<string, readonly string[]> = {
   "modern-tar": ["src/sandbox/worker"],
   "cloudflare:workers": ["durable-objects", "src/sandbox/worker"],
   zod: ["src", "durable-objects"],
-  node: ["src/cli", "src/config/build/files", "src/sandbox/worker/meter", "durable-objects/rows/pack"],
+  node: [
+    "src/cli",
+    "src/config/build/files",
+    "src/sandbox/base64",
+    "src/sandbox/worker/meter",
+    "src/sandbox/worker/shell/files",
+    "durable-objects/rows/pack",
+  ],
 };
 
 interface Import {

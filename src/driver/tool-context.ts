@@ -11,7 +11,7 @@ import { noReach } from "../tools/reach.ts";
 import type { Host, LazyAbort, WorkContext } from "./host.ts";
 import type { StoredBlob } from "../agent/transaction/draft.ts";
 import type { ContentPart } from "../chat/message.ts";
-import { toBase64 } from "../tools/base64.ts";
+import { toBase64 } from "../sandbox/base64.ts";
 import type { SharedNotes } from "../agent/definition/memory.ts";
 import { memoryOwnerOf } from "../agent/memory/memories.ts";
 import { findTask, taskView } from "../agent/state/board.ts";

@@ -8,7 +8,7 @@ import {
 import type { Draft } from "../agent/transaction/draft.ts";
 import type { FileChange, Sandbox, ChangeOutcome } from "../sandbox/contract.ts";
 import { SandboxError } from "../sandbox/contract.ts";
-import { fromBase64 } from "../tools/base64.ts";
+import { fromBase64 } from "../sandbox/base64.ts";
 import type { Host, WorkContext } from "./host.ts";
 import { cleanText } from "../chat/text.ts";
 

@@ -1,6 +1,7 @@
 import type { DocumentPart, ImagePart } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
 import type { Capabilities } from "../model/schema.ts";
+import { fromBase64, isBase64 } from "../sandbox/base64.ts";
 import { isVisible } from "./body.ts";
 
 /** Image types that both protocols accept, and the longest base64 text of an image. */
@@ -25,25 +26,14 @@ export type WireMedia =
 
 const isDocument = (type: string): boolean => type === "application/pdf" || type.startsWith("text/");
 
-/** Decodes a base64 text to the text behind it; returns null if it is not text. */
-const decodeBase64Text = (base64: string): string | null => {
-  let binary: string;
-  try {
-    binary = atob(base64);
-  } catch {
-    return null;
-  }
-  return new TextDecoder().decode(Uint8Array.from(binary, (char) => char.charCodeAt(0)));
-};
-
 /** Reason why media cannot be shown. */
 interface MediaLack {
   readonly why: string;
 }
 
 const textSourceOf = (base64: string): MediaSource | MediaLack => {
-  const text = decodeBase64Text(base64);
-  if (text === null) return { why: "it is damaged" };
+  if (!isBase64(base64)) return { why: "it is damaged" };
+  const text = new TextDecoder().decode(fromBase64(base64));
   return isVisible(text) ? { text } : { why: "it is empty" };
 };
 

@@ -1,3 +1,4 @@
+import { fromBase64 } from "./base64.ts";
 import { SandboxError, type ExecEvent, type ExecReason, type ExecRequest, type Sandbox } from "./contract.ts";
 import { EventParser, type ServerEvent } from "./sse.ts";
 import { limitTime, startTimeLimit, unlessAborted } from "./time-limit.ts";
@@ -15,9 +16,6 @@ const reasons: readonly ExecReason[] = ["exited", "timeout", "killed", "limit", 
 
 const lostExit: ExecEvent = { type: "exit", exitCode: -1, reason: "lost", durationMs: 0, truncated: false };
 
-const bytesOf = (base64: string): Uint8Array =>
-  Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
-
 interface ExitData {
   readonly exit_code: number;
   readonly reason?: string;
@@ -34,7 +32,7 @@ function toExecEvent({ event, id, data }: ServerEvent, instance: string): ExecEv
     }
     case "stdout":
     case "stderr":
-      return { type: event, seq: id, data: bytesOf(data) };
+      return { type: event, seq: id, data: fromBase64(data) };
     case "exit": {
       const exit = JSON.parse(data) as ExitData;
       const reason = reasons.find((known) => known === exit.reason) ?? "exited";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { utf8Length } from "../chat/tokens.ts";
 import { sha256Hex } from "../sandbox/sha256.ts";
-import { jsonFromBase64Url, jsonToBase64Url } from "../tools/base64.ts";
+import { jsonFromBase64Url, jsonToBase64Url } from "../sandbox/base64.ts";
 import { refuse } from "./problems.ts";
 
 /** Schema for a whole number, which may come as text, because queries hold only texts. */

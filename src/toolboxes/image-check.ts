@@ -1,6 +1,6 @@
 import type { ImageSize } from "../chat/image-size.ts";
 import { imageSize } from "../chat/image-size.ts";
-import { toBase64 } from "../tools/base64.ts";
+import { toBase64 } from "../sandbox/base64.ts";
 
 /** Most bytes of an image whose base64 models still accept, and the most pixels of its longer side. */
 const maxImageBytes = 3_932_160;

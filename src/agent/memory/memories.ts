@@ -1,3 +1,4 @@
+import { fromBase64, toBase64 } from "../../sandbox/base64.ts";
 import type { Json } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
@@ -268,11 +269,10 @@ export const packVector = (values: readonly number[]): string => {
   const greatest = values.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   const scale = greatest === 0 ? 0 : 127 / greatest;
   const bytes = Int8Array.from(values, (value) => Math.round(value * scale));
-  return btoa(String.fromCharCode(...new Uint8Array(bytes.buffer)));
+  return toBase64(new Uint8Array(bytes.buffer));
 };
 
-export const unpackVector = (text: string): Int8Array =>
-  Int8Array.from(atob(text), (character) => (character.charCodeAt(0) << 24) >> 24);
+export const unpackVector = (text: string): Int8Array => new Int8Array(fromBase64(text).buffer);
 
 /** Returns the cosine of two vectors; 0 for vectors that do not compare. */
 export const cosineSimilarity = (a: Int8Array, b: Int8Array): number => {

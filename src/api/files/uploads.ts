@@ -2,7 +2,7 @@ import * as z from "zod";
 import { parseParams } from "../../session/define-operation.ts";
 import { readUploadOperation, uploadOperation } from "../../session/operations/uploads.ts";
 import { refuse, refuseField } from "../../session/problems.ts";
-import { fromBase64, toBase64 } from "../../tools/base64.ts";
+import { fromBase64, toBase64 } from "../../sandbox/base64.ts";
 import { readBytes } from "../body.ts";
 import { callSession, readIdempotencyKey, refuseIfMatch } from "../calls.ts";
 import type { SessionRequestContext } from "../context.ts";

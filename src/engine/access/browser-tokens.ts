@@ -2,7 +2,7 @@ import * as z from "zod";
 import { refuse, refuseField } from "../../session/problems.ts";
 import type { Principal, Scope } from "../../session/rpc.ts";
 import { base32 } from "../../sandbox/sha256.ts";
-import { toBase64Url } from "../../tools/base64.ts";
+import { toBase64Url } from "../../sandbox/base64.ts";
 import type { DatabaseRow, Tables } from "./database.ts";
 import { randomBytes } from "./encoding.ts";
 import { withoutKey } from "./once.ts";

@@ -1,5 +1,5 @@
 import { base32, hexOf } from "../../sandbox/sha256.ts";
-import { toBase64Url } from "../../tools/base64.ts";
+import { toBase64Url } from "../../sandbox/base64.ts";
 import { digestOf, randomBytes, areSameBytes } from "./encoding.ts";
 
 /** API keys have the form `lk_<id>_<43 base64url>`; they are shown once and stored as SHA-256. */

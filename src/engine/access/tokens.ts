@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { fromBase64Url, jsonFromBase64Url, jsonToBase64Url, toBase64Url } from "../../tools/base64.ts";
+import { fromBase64Url, jsonFromBase64Url, jsonToBase64Url, toBase64Url } from "../../sandbox/base64.ts";
 import { jurisdictionSchema, scopeSchema } from "./scopes.ts";
 
 /** Browser tokens have the form `lt_<claims>.<HMAC-SHA-256>`; with one algorithm there is no header to forge. */

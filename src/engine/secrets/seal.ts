@@ -1,4 +1,4 @@
-import { fromBase64Url, toBase64Url } from "../../tools/base64.ts";
+import { fromBase64Url, toBase64Url } from "../../sandbox/base64.ts";
 import type { Bindings } from "./secrets.ts";
 import { bindingTextOf } from "./secrets.ts";
 

@@ -4,7 +4,7 @@ import { headAfter } from "../../agent/transaction/draft.ts";
 import { readEntry, writeEntry } from "../../agent/transaction/entries.ts";
 import type { DocumentPart, ImagePart, Json, Message, Part, ContentPart } from "../../chat/message.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
-import { fromBase64 } from "../../tools/base64.ts";
+import { fromBase64 } from "../../sandbox/base64.ts";
 import type { CommandAnswer, ReadContext, WriteContext } from "../define-operation.ts";
 import { okAnswer, requireStorage, wellFormedText, defineRead, defineWrite } from "../define-operation.ts";
 import { refuse, refuseField } from "../problems.ts";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { fieldsOf } from "../../chat/json.ts";
 import type { JsonObject } from "../../chat/json.ts";
-import { fromBase64 } from "../../tools/base64.ts";
+import { fromBase64 } from "../../sandbox/base64.ts";
 import { defineTool } from "../../tools/define-tool.ts";
 import { textIn } from "./devtools.ts";
 import { locateElement } from "./elements.ts";

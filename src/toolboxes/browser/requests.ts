@@ -1,6 +1,6 @@
 import { fieldsOf } from "../../chat/json.ts";
 import type { JsonObject } from "../../chat/json.ts";
-import { fromBase64, toBase64 } from "../../tools/base64.ts";
+import { fromBase64, toBase64 } from "../../sandbox/base64.ts";
 import type { ToolContext } from "../../tools/define-tool.ts";
 import { EgressError } from "../../tools/egress/egress.ts";
 import { textIn } from "./devtools.ts";

@@ -1,6 +1,6 @@
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import type { ContentPart } from "../../chat/message.ts";
-import { fromBase64 } from "../../tools/base64.ts";
+import { fromBase64, isBase64 } from "../../sandbox/base64.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
 import { errorText } from "../../tools/errors.ts";
 import { checkImage } from "../image-check.ts";
@@ -37,14 +37,6 @@ const textOf = (block: ContentBlock): string => {
   }
 };
 
-const readBase64 = (text: string): Uint8Array<ArrayBuffer> | null => {
-  try {
-    return fromBase64(text);
-  } catch {
-    return null;
-  }
-};
-
 type ImageBlock = Extract<ContentBlock, { readonly type: "image" }>;
 
 /** Shows an image by the type of its bytes, since a provider refuses a whole chat for one unreadable image. */
@@ -53,8 +45,9 @@ const imagePartOf = (block: ImageBlock, { keep, sees }: Shown, mayShow: boolean)
   if (!sees.images) return { type: "text", text: note };
   if (!mayShow)
     return { type: "text", text: `${note} Only the first ${mostImages} images of a result are shown.` };
-  const bytes = readBase64(block.data);
-  if (bytes === null) return { type: "text", text: `${note} It is not base64, so it cannot be shown.` };
+  if (!isBase64(block.data))
+    return { type: "text", text: `${note} It is not base64, so it cannot be shown.` };
+  const bytes = fromBase64(block.data);
   const checked = checkImage(bytes);
   if (!checked.ok) return { type: "text", text: `${note} ${checked.problem}` };
   return { type: "image", blob: keep(bytes), media_type: checked.type };

@@ -1,4 +1,4 @@
-import { fromBase64, jsonToBase64Url, toBase64Url } from "../../tools/base64.ts";
+import { fromBase64, isBase64, jsonToBase64Url, toBase64Url } from "../../sandbox/base64.ts";
 
 /** Signs the assertion by which a client proves its private key to an authorization server (RFC 7523). */
 
@@ -21,8 +21,8 @@ const kinds: readonly KeyKind[] = [
 /** Reads the bytes of a key in PEM; line breaks may be written as \n, as variables often hold them. */
 const readPem = (pem: string): Uint8Array<ArrayBuffer> | null => {
   const [, body] = /-----BEGIN PRIVATE KEY-----([\s\S]+?)-----END PRIVATE KEY-----/.exec(pem) ?? [];
-  const base64 = body?.replaceAll("\\n", "").replaceAll(/\s/g, "") ?? "";
-  return /^[A-Za-z0-9+/]+={0,2}$/.test(base64) ? fromBase64(base64) : null;
+  const base64 = body?.replaceAll("\\n", "").trim() ?? "";
+  return base64 !== "" && isBase64(base64) ? fromBase64(base64) : null;
 };
 
 interface SigningKey {

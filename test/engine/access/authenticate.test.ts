@@ -4,7 +4,7 @@ import type { Principal, Scope } from "../../../src/session/rpc.ts";
 import { authenticate } from "../../../src/engine/access/authenticate.ts";
 import { mintToken } from "../../../src/engine/access/browser-tokens.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
-import { toBase64Url } from "../../../src/tools/base64.ts";
+import { toBase64Url } from "../../../src/sandbox/base64.ts";
 import { createKey, editKey, revokeKey } from "../../../src/engine/access/key-store.ts";
 import { teamMigrations } from "../../../src/engine/access/team-tables.ts";
 import { memoryTables } from "./tables.ts";

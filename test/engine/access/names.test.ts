@@ -4,7 +4,7 @@ import { areSameBytes } from "../../../src/engine/access/encoding.ts";
 import { jurisdictions } from "../../../src/sandbox/jurisdiction.ts";
 import type { PlacedNamespace, TenantAddress } from "../../../src/sandbox/jurisdiction.ts";
 import { base32 } from "../../../src/sandbox/sha256.ts";
-import { fromBase64Url, toBase64Url } from "../../../src/tools/base64.ts";
+import { fromBase64Url, toBase64Url } from "../../../src/sandbox/base64.ts";
 import {
   deriveSessionId,
   createSessionId,

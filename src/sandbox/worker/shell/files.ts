@@ -1,7 +1,7 @@
+import { Buffer } from "node:buffer";
 import type { BufferEncoding, FileContent, FsStat, IFileSystem } from "just-bash/browser";
 import { SandboxError } from "../../contract.ts";
 import { workspacePath, workspaceRoot } from "../../paths.ts";
-import { hexOf } from "../../sha256.ts";
 import { fail, posixName } from "../errors.ts";
 import type { Disk, Entry } from "../files/files.ts";
 import { runAtomically, listChildren, contentOf, extendFile } from "../files/files.ts";
@@ -16,38 +16,12 @@ type Encoding = BufferEncoding | { readonly encoding?: BufferEncoding | null } |
 const encodingOf = (options: Encoding): BufferEncoding =>
   (typeof options === "string" ? options : options?.encoding) ?? "utf8";
 
-const fromLatin1 = (text: string): Uint8Array =>
-  Uint8Array.from(text, (character) => character.charCodeAt(0));
-
 /** Returns the bytes of a command's `content`. */
-export function bytesOf(content: FileContent, options: Encoding): Uint8Array {
-  if (typeof content !== "string") return content;
-  const encoding = encodingOf(options);
-  if (encoding === "base64") return fromLatin1(atob(content));
-  if (encoding === "hex") {
-    return Uint8Array.from(content.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
-  }
-  return encoding === "utf8" || encoding === "utf-8"
-    ? new TextEncoder().encode(content)
-    : fromLatin1(content);
-}
+export const bytesOf = (content: FileContent, options: Encoding): Uint8Array =>
+  typeof content === "string" ? new Uint8Array(Buffer.from(content, encodingOf(options))) : content;
 
-/** Decodes each byte as one character, in pieces, since a call takes a limited number of arguments. */
-function latin1From(bytes: Uint8Array): string {
-  let text = "";
-  for (let at = 0; at < bytes.length; at += 8192)
-    text += String.fromCharCode(...bytes.subarray(at, at + 8192));
-  return text;
-}
-
-function textFrom(bytes: Uint8Array, options: Encoding): string {
-  const encoding = encodingOf(options);
-  if (encoding === "utf8" || encoding === "utf-8")
-    return new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(bytes);
-  const latin1 = latin1From(bytes);
-  if (encoding === "base64") return btoa(latin1);
-  return encoding === "hex" ? hexOf(bytes) : latin1;
-}
+const textFrom = ({ buffer, byteOffset, length }: Uint8Array, options: Encoding): string =>
+  Buffer.from(buffer, byteOffset, length).toString(encodingOf(options));
 
 const statOf = (entry: Entry): FsStat => ({
   isFile: entry.type === "file",

@@ -1,13 +1,11 @@
+import { toBase64 } from "../../base64.ts";
 import type { CommandEnd, Commands } from "./commands.ts";
 import type { LoggedOutput } from "./output-log.ts";
-
-const base64 = (bytes: Uint8Array): string =>
-  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(""));
 
 const frame = (event: string, id: number, data: string): Uint8Array =>
   new TextEncoder().encode(`event: ${event}\nid: ${id}\ndata: ${data}\n\n`);
 
-const outputFrame = ({ stream, seq, data }: LoggedOutput): Uint8Array => frame(stream, seq, base64(data));
+const outputFrame = ({ stream, seq, data }: LoggedOutput): Uint8Array => frame(stream, seq, toBase64(data));
 
 const exitFrame = (id: number, { exitCode, reason, durationMs, truncated }: CommandEnd): Uint8Array =>
   frame("exit", id, JSON.stringify({ exit_code: exitCode, reason, duration_ms: durationMs, truncated }));

@@ -1,26 +1,23 @@
-const pieceLength = 32_768;
+import { Buffer } from "node:buffer";
 
-/** Encodes bytes of any length as base64. */
-export const toBase64 = (bytes: Uint8Array): string => {
-  let binary = "";
-  for (let at = 0; at < bytes.length; at += pieceLength)
-    binary += String.fromCharCode(...bytes.subarray(at, at + pieceLength));
-  return btoa(binary);
-};
+/** Encodes bytes as base64 (RFC 4648 §4). */
+export const toBase64 = ({ buffer, byteOffset, length }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, length).toString("base64");
 
-/** Decodes valid base64. */
+/** Decodes base64; whatever does not belong to it is left out. */
 export const fromBase64 = (text: string): Uint8Array<ArrayBuffer> =>
-  Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  new Uint8Array(Buffer.from(text, "base64"));
+
+/** Returns whether a text from elsewhere is base64, line breaks between its pieces included. */
+export const isBase64 = (text: string): boolean => /^[A-Za-z0-9+/\s]*={0,2}\s*$/.test(text);
 
 /** Encodes bytes as base64url without padding (RFC 4648 §5). */
-export const toBase64Url = (bytes: Uint8Array): string =>
-  toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+export const toBase64Url = ({ buffer, byteOffset, length }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, length).toString("base64url");
 
 /** Decodes unpadded base64url; returns null unless `text` is exactly what `toBase64Url` would write. */
 export function fromBase64Url(text: string): Uint8Array<ArrayBuffer> | null {
-  if (!/^[A-Za-z0-9_-]*$/.test(text) || text.length % 4 === 1) return null;
-  const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-  const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
+  const bytes = new Uint8Array(Buffer.from(text, "base64url"));
   return toBase64Url(bytes) === text ? bytes : null;
 }
 
