@@ -271,7 +271,7 @@ const oneSurrogate = 6;
 
 /** Replaces escapes of lone surrogates, which JSON allows and strict servers refuse, by U+FFFD. */
 export const withWholeEscapes = (json: string): string =>
-  /\\u[dD][89a-fA-F]/.test(json)
+  json.includes("\\u") && /\\u[dD][89a-fA-F]/.test(json)
     ? json.replace(escapes, (escape) => (escape.length === oneSurrogate ? "\\ufffd" : escape))
     : json;
 

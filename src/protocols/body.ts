@@ -1,4 +1,3 @@
-import { sha256Hex } from "../sandbox/sha256.ts";
 import { isJsonObject, parseJson } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import { wrapUnparsable, withWholeEscapes } from "../chat/view.ts";
@@ -36,64 +35,4 @@ export const replayArguments = (args: string): string => {
   if (!isJsonObject(value) || (largeNumber.test(text) && !hasFiniteNumbers(value)))
     return wrapUnparsable(text);
   return withWholeEscapes(text);
-};
-
-/**
- * Computes the digest of a request's body as a chain over its parts, so that a turn hashes only the new part of the
- * history. Bodies with the same digest have the same bytes, since the parts determine them.
- */
-
-/** Parts of a body: the text before the messages, each message as it is serialised, and everything else. */
-interface BodyParts {
-  readonly head: string;
-  /** Serialised messages; each object always stands for the same text. */
-  readonly messages: readonly MessageText[];
-  readonly rest: string;
-}
-
-interface MessageText {
-  readonly text: string;
-}
-
-/** Hashes texts, each preceded by its length, so that no other texts have the same input. Hex. */
-const hashTexts = (texts: readonly string[]): string =>
-  sha256Hex(texts.map((text) => `${text.length}\n${text}`).join(""));
-
-let knownHead = { text: "", digest: "" };
-
-/** Hashes a head; the last one is cached, since it rarely changes from turn to turn. */
-const hashHead = (text: string): string => {
-  if (knownHead.text !== text) knownHead = { text, digest: hashTexts([text]) };
-  return knownHead.digest;
-};
-
-/** Number of consecutive messages in one link of the chain. */
-const linkLength = 8;
-
-interface Link {
-  readonly before: string;
-  readonly messages: readonly MessageText[];
-  readonly digest: string;
-}
-
-const knownLinks = new WeakMap<MessageText, Link>();
-
-/** Returns the digest of a chain extended by these messages; each link is cached by its first message. */
-const hashLink = (before: string, messages: readonly MessageText[]): string => {
-  const [first = { text: "" }] = messages;
-  const known = knownLinks.get(first);
-  if (known?.before === before && known.messages.every((message, at) => message === messages[at]))
-    return known.digest;
-  const digest = hashTexts([before, ...messages.map(({ text }) => text)]);
-  knownLinks.set(first, { before, messages, digest });
-  return digest;
-};
-
-/** Computes the digest of a body. Hex. */
-export const digestBody = ({ head, messages, rest }: BodyParts): string => {
-  const whole = messages.length - (messages.length % linkLength);
-  let digest = hashHead(head);
-  for (let at = 0; at < whole; at += linkLength)
-    digest = hashLink(digest, messages.slice(at, at + linkLength));
-  return hashTexts([digest, ...messages.slice(whole).map(({ text }) => text), rest]);
 };

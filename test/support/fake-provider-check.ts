@@ -1,7 +1,7 @@
 /** What the real APIs reject with 400, as far as a client can get it wrong: the first fault found, or null. */
 
 import {
-  base64,
+  isBase64,
   checkDataUrl,
   each,
   first,
@@ -66,7 +66,7 @@ const checkBlock = (value: unknown, where: string): string | null => {
 const checkSource = ({ type, data, url }: Fields, where: string): string | null => {
   if (type === "url") return URL.canParse(String(url)) ? null : `${where}.url: invalid`;
   if (isBlank(data)) return `${where}.data: cannot be empty`;
-  return type === "base64" && !base64.test(String(data)) ? `${where}.data: invalid base64 data` : null;
+  return type === "base64" && !isBase64(String(data)) ? `${where}.data: invalid base64 data` : null;
 };
 
 const checkResult = (value: Fields, where: string): string | null => {

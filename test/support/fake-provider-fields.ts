@@ -42,12 +42,12 @@ export const each = <T>(
   return null;
 };
 
-export const base64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
+export const isBase64 = (text: string): boolean => Buffer.from(text, "base64").toString("base64") === text;
 
 const dataUrl = /^data:[a-z]+\/[a-z]+;base64,(?=.)/;
 
 export const checkDataUrl = (url: string, where: string): string | null =>
-  dataUrl.test(url) && base64.test(url.replace(dataUrl, "")) ? null : `${where}: invalid base64 data`;
+  dataUrl.test(url) && isBase64(url.replace(dataUrl, "")) ? null : `${where}: invalid base64 data`;
 
 /** Levels that these servers' parsers take. */
 const deepest = 100;

@@ -9,6 +9,8 @@ import type {
   ToolResultPart,
 } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
+import type { Fragment } from "../fragments.ts";
+import { createFragmentCache } from "../fragments.ts";
 import { isVisible, quoteJson, replayArguments, serialise } from "../body.ts";
 import type { WireMedia } from "../media.ts";
 import { wireMediaOf } from "../media.ts";
@@ -20,9 +22,8 @@ type AnthropicBlock = Anthropic.Messages.ContentBlockParam;
 type ResultContent = Exclude<Anthropic.Messages.ToolResultBlockParam["content"], string | undefined>[number];
 
 /** A message's wire form: the whole turn if it stands alone, and its parts for turns of several messages. */
-export interface AnthropicFragment {
-  readonly target: string;
-  /** `{"role":…,"content":[…]}` as one flat string; empty if the message has no content to send. */
+export interface AnthropicFragment extends Fragment {
+  /** The whole turn: `{"role":…,"content":[…]}` as one flat string; empty if the message has no content to send. */
   readonly text: string;
   /** Content blocks as JSON texts, joined by commas: tool results, which must come first, and the others. */
   readonly results: string;
@@ -31,11 +32,7 @@ export interface AnthropicFragment {
   readonly markable: boolean;
 }
 
-/** Length beyond which fragments are built each time: caching them would cost more memory than it saves time. */
-const longestKept = 256 * 1024;
-
-/** Serialisations of message objects, replaced when a message is sent to another target. */
-const fragmentCache = new WeakMap<Message, AnthropicFragment>();
+const keepFragment = createFragmentCache<AnthropicFragment>();
 
 const textBlock = (value: string): string => `{"type":"text","text":${quoteJson(value)}}`;
 
@@ -136,7 +133,7 @@ const buildFragment = (
   // A message cannot consist of reasoning alone.
   if (others.length === thinking) others.length = 0;
   const markable = others.length === 0 ? results.length > 0 : !lastIsThinking;
-  return { target: key, ...assemble(message.role, results, others), markable };
+  return { message, target: key, ...assemble(message.role, results, others), markable };
 };
 
 /** Builds one flat turn, and slices that share its memory, so that a body is a join of few flat strings. */
@@ -145,7 +142,7 @@ const assemble = (role: Message["role"], results: readonly string[], others: rea
   if (blocks === "") return { text: "", results: "", others: "" };
   const head = `{"role":"${role === "assistant" ? "assistant" : "user"}","content":[`;
   const text = [head, blocks, "]}"].join("");
-  const led = results.join(",").length;
+  const led = results.reduce((sum, { length }) => sum + length, 0) + Math.max(0, results.length - 1);
   const from = head.length;
   const rest = led === 0 || others.length === 0 ? from + led : from + led + 1;
   return { text, results: text.slice(from, from + led), others: text.slice(rest, -2) };
@@ -157,11 +154,5 @@ export const createAnthropicFragmenter = (
   target: WireTarget,
 ): ((message: Message) => AnthropicFragment) => {
   const key = targetKey(request, target);
-  return (message) => {
-    const known = fragmentCache.get(message);
-    if (known?.target === key) return known;
-    const fragment = buildFragment(message, key, request, target);
-    if (fragment.text.length <= longestKept) fragmentCache.set(message, fragment);
-    return fragment;
-  };
+  return (message) => keepFragment(message, key, () => buildFragment(message, key, request, target));
 };

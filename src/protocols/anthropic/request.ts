@@ -1,7 +1,8 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
 import type { Json, Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
-import { digestBody, isVisible, joinElements, quoteJson, serialise } from "../body.ts";
+import { isVisible, joinElements, quoteJson, serialise } from "../body.ts";
+import { digestBody } from "../fragments.ts";
 import { adaptSchema } from "../json-schema.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
@@ -172,18 +173,20 @@ type WireRole = "user" | "assistant";
 
 type TurnBlocks = Pick<AnthropicFragment, "results" | "others">;
 
+type TurnText = TurnBlocks & Pick<AnthropicFragment, "text">;
+
 const turnText = (role: WireRole, { results, others }: TurnBlocks): string =>
   `{"role":"${role}","content":[${joinElements(results, others)}]}`;
 
 /** Returns a message with a breakpoint in its last block, if that block may carry one. */
-const markFragment = (role: WireRole, fragment: AnthropicFragment, cache: string): AnthropicFragment => {
+const markFragment = (role: WireRole, fragment: AnthropicFragment, cache: string): TurnText => {
   if (!fragment.markable || cache === "") return fragment;
   const { results, others } = fragment;
   const blocks =
     others === ""
       ? { results: markLastBlock(results, cache), others }
       : { results, others: markLastBlock(others, cache) };
-  return { ...fragment, ...blocks, text: turnText(role, blocks) };
+  return { ...blocks, text: turnText(role, blocks) };
 };
 
 /**
@@ -195,7 +198,7 @@ const createTurnBuilder = () => {
   let role: WireRole | undefined;
   let last = "";
   let blocks: TurnBlocks = { results: "", others: "" };
-  const add = (next: WireRole, fragment: AnthropicFragment): void => {
+  const add = (next: WireRole, fragment: TurnText): void => {
     if (fragment.text === "") return;
     if (role === next) {
       const results = joinElements(blocks.results, fragment.results);
@@ -211,9 +214,9 @@ const createTurnBuilder = () => {
   return { add, role: () => role, text: () => joinElements(closed, last) };
 };
 
-const createInstruction = (text: string): AnthropicFragment => {
+const createInstruction = (text: string): TurnText => {
   const blocks = { results: "", others: `{"type":"text","text":${quoteJson(text)}}` };
-  return { target: "", ...blocks, text: turnText("user", blocks), markable: true };
+  return { ...blocks, text: turnText("user", blocks) };
 };
 
 /** Builds all messages as text, ending with a user's turn; `marked` lists those with a breakpoint. */
@@ -273,6 +276,6 @@ export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireR
     body,
     droppedParameters,
     maxTokens,
-    digest: () => digestBody({ head, messages: fragments, rest }),
+    digest: () => digestBody({ head, fragments, rest }),
   };
 };

@@ -11,6 +11,8 @@ import type {
   ToolResultPart,
 } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
+import type { Fragment } from "../fragments.ts";
+import { createFragmentCache } from "../fragments.ts";
 import { isVisible, replayArguments, serialise } from "../body.ts";
 import { wireMediaOf } from "../media.ts";
 import type { WireTarget } from "../protocol.ts";
@@ -19,16 +21,11 @@ import { wireId, wireName } from "../tool-names.ts";
 type InputContent = OpenAI.Responses.ResponseInputContent;
 
 /** A message's wire form: input items as JSON texts, joined by commas; empty if there is nothing to send. */
-export interface ResponsesFragment {
-  readonly target: string;
+export interface ResponsesFragment extends Fragment {
   readonly text: string;
 }
 
-/** Length beyond which fragments are built each time: caching them would cost more memory than it saves time. */
-const longestKept = 256 * 1024;
-
-/** Serialisations of message objects, replaced when a message is sent to another target. */
-const fragmentCache = new WeakMap<Message, ResponsesFragment>();
+const keepFragment = createFragmentCache<ResponsesFragment>();
 
 const inputText = (text: string): InputContent => ({ type: "input_text", text });
 
@@ -142,11 +139,10 @@ export const createResponsesFragmenter = (
 ): ((message: Message) => ResponsesFragment) => {
   const { images, documents } = target.capabilities;
   const key = [`${target.provider}/${request.model}`, images, documents].join();
-  return (message) => {
-    const known = fragmentCache.get(message);
-    if (known?.target === key) return known;
-    const fragment = { target: key, text: itemsOf(message, request, target).join(",") };
-    if (fragment.text.length <= longestKept) fragmentCache.set(message, fragment);
-    return fragment;
-  };
+  return (message) =>
+    keepFragment(message, key, () => ({
+      message,
+      target: key,
+      text: itemsOf(message, request, target).join(","),
+    }));
 };

@@ -2,7 +2,8 @@ import type { OpenAI } from "openai";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import type { SchemaDialect } from "../json-schema.ts";
 import { adaptParameters } from "../json-schema.ts";
-import { digestBody, isVisible, quoteJson, serialise } from "../body.ts";
+import { isVisible, quoteJson, serialise } from "../body.ts";
+import { digestBody } from "../fragments.ts";
 import { answerSchemaOf, cacheKeyOf, chooseEffort, samplingOf } from "../openai/parameters.ts";
 import type { WireRequest, WireTarget } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
@@ -105,6 +106,6 @@ export const buildResponses = (request: ModelRequest, target: WireTarget): WireR
     body,
     droppedParameters,
     maxTokens,
-    digest: () => digestBody({ head, messages: fragments, rest }),
+    digest: () => digestBody({ head, fragments, rest }),
   };
 };

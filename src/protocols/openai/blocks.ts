@@ -9,6 +9,8 @@ import type {
   ToolResultPart,
 } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
+import type { Fragment } from "../fragments.ts";
+import { createFragmentCache } from "../fragments.ts";
 import { isVisible, quoteJson, replayArguments, serialise } from "../body.ts";
 import { wireMediaOf } from "../media.ts";
 import type { WireTarget } from "../protocol.ts";
@@ -17,8 +19,7 @@ import { shortId, wireId, wireName } from "../tool-names.ts";
 type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
 
 /** A message's wire form: message objects as JSON texts, joined by commas, and what must follow its results. */
-export interface OpenAiFragment {
-  readonly target: string;
+export interface OpenAiFragment extends Fragment {
   /** Both of the following fields, which the request's digest covers. */
   readonly text: string;
   readonly messages: string;
@@ -26,11 +27,7 @@ export interface OpenAiFragment {
   readonly media: string;
 }
 
-/** Length beyond which fragments are built each time: caching them would cost more memory than it saves time. */
-const longestKept = 256 * 1024;
-
-/** Serialisations of message objects, replaced when a message is sent to another target. */
-const fragmentCache = new WeakMap<Message, OpenAiFragment>();
+const keepFragment = createFragmentCache<OpenAiFragment>();
 
 /** Google's placeholder for a call without a signature of its own. */
 const noSignature = "skip_thought_signature_validator";
@@ -165,14 +162,11 @@ export const createOpenAiFragmenter = (
   target: WireTarget,
 ): ((message: Message) => OpenAiFragment) => {
   const key = targetKey(request, target);
-  return (message) => {
-    const known = fragmentCache.get(message);
-    if (known?.target === key) return known;
-    const { messages, media } = buildTexts(message, request, target);
-    // A join makes one flat string, and a body is a join of few strings.
-    const text = [messages, media].join("\n");
-    const fragment = { target: key, text, messages: text.slice(0, messages.length), media };
-    if (text.length <= longestKept) fragmentCache.set(message, fragment);
-    return fragment;
-  };
+  return (message) =>
+    keepFragment(message, key, () => {
+      const { messages, media } = buildTexts(message, request, target);
+      // A join makes one flat string, and a body is a join of few strings.
+      const text = [messages, media].join("\n");
+      return { message, target: key, text, messages: text.slice(0, messages.length), media };
+    });
 };

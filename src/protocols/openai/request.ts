@@ -3,7 +3,8 @@ import type { Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import type { SchemaDialect } from "../json-schema.ts";
 import { adaptParameters } from "../json-schema.ts";
-import { digestBody, isVisible, joinElements, quoteJson, serialise } from "../body.ts";
+import { isVisible, joinElements, quoteJson, serialise } from "../body.ts";
+import { digestBody } from "../fragments.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { wireName } from "../tool-names.ts";
@@ -121,6 +122,6 @@ export const buildOpenAi = (request: ModelRequest, target: WireTarget): WireRequ
     body,
     droppedParameters,
     maxTokens,
-    digest: () => digestBody({ head, messages: fragments, rest }),
+    digest: () => digestBody({ head, fragments, rest }),
   };
 };

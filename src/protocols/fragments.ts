@@ -1,0 +1,110 @@
+import type { Message } from "../chat/message.ts";
+import { sha256Hex } from "../sandbox/sha256.ts";
+
+/**
+ * The messages of a body as texts, and the digest of a body: a chain over its parts, so that a turn hashes only the
+ * new part of the history. Bodies with the same digest have the same bytes, since the parts determine them.
+ */
+
+/** A message as it is sent to a target; its text is determined by the two. */
+export interface Fragment {
+  readonly message: Message;
+  /** Everything besides the message on which its text depends. */
+  readonly target: string;
+  readonly text: string;
+}
+
+/** Length beyond which fragments are built each time: keeping them would cost more memory than it saves time. */
+const longestKept = 256 * 1024;
+
+/** Creates a cache of fragments: each message object is serialised once, and anew when it is sent to another target. */
+export const createFragmentCache = <F extends Fragment>(): ((
+  message: Message,
+  target: string,
+  build: () => F,
+) => F) => {
+  const kept = new WeakMap<Message, F>();
+  return (message, target, build) => {
+    const known = kept.get(message);
+    if (known?.target === target) return known;
+    const fragment = build();
+    if (fragment.text.length <= longestKept) kept.set(message, fragment);
+    return fragment;
+  };
+};
+
+/** Text that a digest covers; each object always stands for the same text. */
+interface HashedText {
+  readonly text: string;
+}
+
+/** Hashes texts, each preceded by its length, so that no other texts have the same input. Hex. */
+const hashTexts = (texts: readonly string[]): string =>
+  sha256Hex(texts.map((text) => `${text.length}\n${text}`).join(""));
+
+interface LongText extends HashedText {
+  readonly target: string;
+  /** A fragment is shorter once an image of it is no longer stored. */
+  readonly length: number;
+}
+
+/** Hashes of long fragments, which are built each time but need not be hashed each time. */
+const longTexts = new WeakMap<Message, LongText>();
+
+const hashedText = (fragment: Fragment): HashedText => {
+  const { message, target, text } = fragment;
+  const { length } = text;
+  if (length <= longestKept) return fragment;
+  const known = longTexts.get(message);
+  if (known?.target === target && known.length === length) return known;
+  const hashed = { target, length, text: `#${hashTexts([text])}` };
+  longTexts.set(message, hashed);
+  return hashed;
+};
+
+let knownHead = { text: "", digest: "" };
+
+/** Hashes a head; the last one is cached, since it rarely changes from turn to turn. */
+const hashHead = (text: string): string => {
+  if (knownHead.text !== text) knownHead = { text, digest: hashTexts([text]) };
+  return knownHead.digest;
+};
+
+/** Number of consecutive messages in one link of the chain. */
+const linkLength = 8;
+
+interface Link {
+  readonly before: string;
+  readonly messages: readonly HashedText[];
+  readonly digest: string;
+}
+
+const knownLinks = new WeakMap<HashedText, Link>();
+
+/** Returns the digest of a chain extended by these messages; each link is cached by its first message. */
+const hashLink = (before: string, messages: readonly HashedText[]): string => {
+  const [first = { text: "" }] = messages;
+  const known = knownLinks.get(first);
+  if (known?.before === before && known.messages.every((message, at) => message === messages[at]))
+    return known.digest;
+  const digest = hashTexts([before, ...messages.map(({ text }) => text)]);
+  knownLinks.set(first, { before, messages, digest });
+  return digest;
+};
+
+/** Parts of a body: the text before the messages, the messages, and everything else. */
+interface BodyParts {
+  readonly head: string;
+  readonly fragments: readonly Fragment[];
+  readonly rest: string;
+}
+
+/** Computes the digest of a body. Hex. */
+export const digestBody = ({ head, fragments, rest }: BodyParts): string => {
+  const messages = fragments.map(hashedText);
+  const whole = messages.length - (messages.length % linkLength);
+  let digest = hashHead(head);
+  for (let at = 0; at < whole; at += linkLength)
+    digest = hashLink(digest, messages.slice(at, at + linkLength));
+  return hashTexts([digest, ...messages.slice(whole).map(({ text }) => text), rest]);
+};

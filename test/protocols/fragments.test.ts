@@ -1,0 +1,76 @@
+import * as fc from "fast-check";
+import { expect, test } from "vitest";
+import type { Fragment } from "../../src/protocols/fragments.ts";
+import { createFragmentCache, digestBody } from "../../src/protocols/fragments.ts";
+import { cpuOf } from "../support/cpu.ts";
+import { message as messageOf } from "../support/requests.ts";
+
+/** The digest of a body over its parts: the same for the same parts, however much of it was computed before. */
+
+const fragmentOf = (text: string): Fragment => ({ message: messageOf("user", []), target: "t", text });
+
+const texts = fc.array(fc.string({ maxLength: 5 }), { maxLength: 40 });
+
+test("the same parts have the same digest, with and without what is known of earlier requests", () => {
+  fc.assert(
+    fc.property(texts, fc.string(), fc.string(), (list, head, rest) => {
+      const fragments = list.map(fragmentOf);
+      for (let length = 0; length <= fragments.length; length++)
+        digestBody({ head: `${head}-`, fragments: fragments.slice(0, length), rest });
+      const known = digestBody({ head, fragments, rest });
+      expect(digestBody({ head, fragments: list.map(fragmentOf), rest })).toBe(known);
+    }),
+  );
+});
+
+test("another head, message, order, boundary or rest has another digest", () => {
+  const list = Array.from({ length: 20 }, (_, at) => `m${at}`);
+  const fragments = list.map(fragmentOf);
+  const digestOf = (each: readonly Fragment[]) => digestBody({ head: "h", fragments: each, rest: "r" });
+  const others = list.flatMap((text, at) => [
+    digestOf(fragments.toSpliced(at, 1, fragmentOf(`${text}!`))),
+    digestOf(fragments.toSpliced(at, 1)),
+    digestOf(fragments.toSpliced(at, 2, fragmentOf(`${text}m${at + 1}`))),
+  ]);
+  const more = [
+    digestBody({ head: "h2", fragments, rest: "r" }),
+    digestBody({ head: "h", fragments, rest: "r2" }),
+    digestOf(fragments.toReversed()),
+    digestOf([...fragments, fragmentOf("")]),
+  ];
+  expect(new Set([digestOf(fragments), ...others, ...more]).size).toBe(1 + others.length + more.length);
+});
+
+const long = "x".repeat(8_000_000);
+
+test("a long message is built for each request, but hashed once; another text of it has another digest", async () => {
+  const message = messageOf("user", []);
+  const keep = createFragmentCache();
+  let built = 0;
+  const digestOf = (target: string, text: string): string => {
+    const fragment = keep(message, target, () => {
+      built += 1;
+      return { message, target, text };
+    });
+    return digestBody({ head: "h", fragments: [fragment], rest: "r" });
+  };
+  const digests: string[] = [];
+  const first = await cpuOf(() => digests.push(digestOf("t", long)));
+  const second = await cpuOf(() => digests.push(digestOf("t", long)));
+  expect(second).toBeLessThan(first / 4);
+  expect(built).toBe(2);
+  digests.push(digestOf("t", `${long}y`), digestOf("u", `y${long}`));
+  expect(digests[1]).toBe(digests[0]);
+  expect(new Set(digests).size).toBe(3);
+});
+
+test("a short message is built once for each target", () => {
+  const message = messageOf("user", []);
+  const keep = createFragmentCache();
+  const built = ["t", "t", "u", "t"].map((target) =>
+    keep(message, target, () => ({ message, target, text: target })),
+  );
+  expect(built[1]).toBe(built[0]);
+  expect(built[3]).not.toBe(built[0]);
+  expect(built.map(({ text }) => text)).toEqual(["t", "t", "u", "t"]);
+});
