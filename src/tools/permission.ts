@@ -333,6 +333,7 @@ const quote = (word: string): string =>
  * for a lasting approval.
  */
 const commandPattern = (argv: readonly string[], { stdin, cwd }: CallAct): string | null => {
+  if (argv.join(" ").length > longestLine) return null;
   const [program = "", first = "-"] = argv;
   const isExact = runners.has(nameOf(program)) || first.startsWith("-");
   const input = isExact && stdin !== undefined ? ["<<<", quote(stdin)] : [];

@@ -9,6 +9,7 @@ import {
   type Preset,
 } from "../../src/tools/permission.ts";
 import { actNames } from "../../src/tools/acts.ts";
+import { leastCpuOf } from "../support/cpu.ts";
 
 const call = (fields: Partial<PermissionCall>): PermissionCall => ({
   tool: "fs_write",
@@ -282,6 +283,17 @@ test("TB-8: what can be remembered: program and first argument, origin, folder, 
   expect(verdict(asked, pushed).verdict).toBe("allow");
   expect(verdict(asked, command("git push")).verdict).toBe("allow");
   expect(verdict(asked, command("git pushx")).verdict).toBe("ask");
+});
+
+test("TB-8: a command that is too long to remember is judged in little time", async () => {
+  const judged = await leastCpuOf(() => {
+    for (const piece of ["-", "1.", "/", "a ", "*", "[", "'"]) {
+      const long = command(`${piece.repeat(100_000)}x`);
+      expect(findRememberable(long)).toBeNull();
+      expect(verdict(policy({ preset: "ask" }), long).verdict).toBe("ask");
+    }
+  });
+  expect(judged).toBeLessThan(500);
 });
 
 test("TB-8: a grant of commands from before covers no call of which it would not be remembered today", () => {
