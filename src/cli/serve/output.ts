@@ -62,6 +62,7 @@ interface LogFields {
   readonly run?: string;
   readonly tool?: string;
   readonly step?: string;
+  readonly model?: string;
   readonly message?: string;
 }
 
@@ -102,7 +103,11 @@ const describeServer = ({ step = "", code, message = "" }: LogFields): string =>
 const warnings: Readonly<Partial<Record<string, (line: LogFields) => string>>> = {
   [toolThrew]: ({ tool, message }) => `${tool} threw: ${message}`,
   mcp_server: describeServer,
-  error: ({ run = "", session = "a session", code }) => `${run} of ${session}: ${code}`.replace(/^ of /, ""),
+  error: ({ run = "", session = "a session", code, message }) =>
+    [`${run} of ${session}`.replace(/^ of /, ""), code, message]
+      .filter((part) => part !== undefined)
+      .join(": "),
+  step: ({ step, session, model = "a model", code }) => `${step} of ${session}: ${model} failed (${code})`,
 };
 
 /** Describes a failed request; omits successful ones, and those of the start itself. */
