@@ -99,8 +99,9 @@ test("AP-70: of the Worker's log it shows what went wrong, once, and texts that 
   ]);
 });
 
-test("AP-70: of what a tool threw its message is shown, and the first place in the team's own code", () => {
+test("AP-70: of what a tool or an effect threw its message is shown, and the first place in the team's own code", () => {
   const threw = log({ msg: "tool_threw", level: "warn", tool: "tide_at", message: "no tide at this hour" });
+  const hook = log({ msg: "hook_threw", level: "warn", hook: "tide_note", message: "no table" });
   const frames = [
     "    at parse (file:///p/node_modules/zod/index.js:3:4)",
     "    at refuseToRun (file:///p/config/acme/tides/tide.ts:2:23)",
@@ -108,11 +109,11 @@ test("AP-70: of what a tool threw its message is shown, and the first place in t
     "    at Promise.try (<anonymous>)",
   ];
   expect(
-    shown([threw, ...frames, threw, frames[0], "[limpet-acme] mine", ...frames.slice(1, 2)].join("\n")),
+    shown([threw, ...frames, hook, frames[0], "[limpet-acme] mine", ...frames.slice(1, 2)].join("\n")),
   ).toEqual([
     "tide_at threw: no tide at this hour",
     "  at config/acme/tides/tide.ts:2:23",
-    "tide_at threw: no tide at this hour",
+    "tide_note threw: no table",
     "mine",
     "    at refuseToRun (file:///p/config/acme/tides/tide.ts:2:23)",
   ]);

@@ -124,6 +124,35 @@ test("CF-1: a secret that a tool asks for has a made-up value, like one of the t
   expect(seen).toEqual(["Bearer made-up-value-of-HARBOUR_TOKEN"]);
 });
 
+test("CF-1: of what a tool or an effect of the team threw, the place in its code is said", async () => {
+  const modules = ["src/tools/define-tool.ts", "src/agent/definition/effect.ts", "node_modules/zod/index.js"];
+  const [tools, effects, zod] = modules.map((path) => JSON.stringify(join(root, path)));
+  place.write(
+    "config/pier/extensions.ts",
+    `import * as z from ${zod};
+import { defineTool } from ${tools};
+import { defineEffect } from ${effects};
+const fail = () => {
+  throw new Error("no tide at 25");
+};
+const tide = defineTool({ name: "tide", description: "Tide.", params: z.strictObject({}), safety: "read", run: fail });
+export const toolboxes = [{ name: "sea", description: "", tools: [tide] }];
+export const effects = [defineEffect({
+  kind: "tide_note", phase: "before_complete", order: "inject", params: z.strictObject({}),
+  run: ({ iteration }) => (iteration === 0 ? {} : fail()),
+})];`,
+  );
+  const own = "    effects: [{ kind: tide_note }]";
+  place.write("config/pier/team.yaml", team({ agent: own }).replace("[filesystem]", "[sea]"));
+  const session = await openSession(join(place.root, "config/pier"), {
+    script: { replies: [{ reply: [{ call: "tide", args: {} }] }] },
+  });
+  await session.send("When?");
+  expect(() => session.answerText()).toThrow(
+    /^the run failed \(effect_failed\): tide_note: no tide at 25\nwhat failed:\n[^]*\ntide threw at config\/pier\/extensions\.ts:5:9\ntide_note threw at config\/pier\/extensions\.ts:5:9\n/,
+  );
+});
+
 describe("CF-1: a test that expects something else of a run that completed", () => {
   const printed: unknown[] = [];
 

@@ -15,6 +15,7 @@ import type { ModelRequest } from "../../src/model/completer.ts";
 import { scriptSchema } from "../../src/model/scripted/schema.ts";
 import { describeIssue, messageOf } from "../../src/schema.ts";
 import { findUnknownKey } from "../../src/tools/suggest.ts";
+import type { Bench } from "./bench.ts";
 import { openBench } from "./bench.ts";
 import { engineOptions } from "./teams.ts";
 import { workspaceWith } from "./workspace.ts";
@@ -140,9 +141,17 @@ const faultLine = (event: StoredEvent): string | null => {
   return type === "error" ? `${seq} error ${data.code}: ${data.message}` : eventLine(event, true);
 };
 
+/** Says of a line of the log where a tool or a hook of the team threw; null for any other line. */
+const thrownLine = ({ tool, hook, frames }: Bench["logs"][number]): string | null => {
+  const [, place] = /[ (/](config\/[^"]+?:\d+:\d+)/.exec(JSON.stringify(frames)) ?? [];
+  return place === undefined ? null : `${String(tool ?? hook)} threw at ${place}`;
+};
+
 /** Lists what failed in a session, in whichever run, and its last events. */
-const listEvents = (events: readonly StoredEvent[]): readonly string[] => {
-  const faults = events.filter(isFault).flatMap((event) => faultLine(event) ?? []);
+const listEvents = ({ events: eventsOf, logs }: Bench): readonly string[] => {
+  const events = eventsOf();
+  const thrown = logs.flatMap((line) => thrownLine(line) ?? []);
+  const faults = [...events.filter(isFault).flatMap((event) => faultLine(event) ?? []), ...thrown];
   const lines = events.slice(-shownEvents).flatMap((event) => eventLine(event, true) ?? []);
   return [...(faults.length === 0 ? [] : ["what failed:", ...faults]), "the last events:", ...lines];
 };
@@ -190,7 +199,7 @@ export const openSession = async (folder: string, options: SessionOptions = {}):
     bench.ok("asks", { status: "open" })["data"] as unknown as readonly OpenAsk[];
   const eventsOf = <T extends EventType>(type: T): readonly DataOf<T>[] =>
     bench.events().flatMap((event) => (event.type === type ? [event.data as DataOf<T>] : []));
-  const explain = (head: string): string => [head, ...listEvents(bench.events())].join("\n");
+  const explain = (head: string): string => [head, ...listEvents(bench)].join("\n");
   explainOnFailure(() => explain(explainRun(bench.events(), asks()) ?? "the run completed"));
   return {
     send: async (content) => {
