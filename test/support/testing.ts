@@ -148,9 +148,9 @@ const thrownLine = ({ tool, hook, frames }: Bench["logs"][number]): string | nul
 };
 
 /** Lists what failed in a session, in whichever run, and its last events. */
-const listEvents = ({ events: eventsOf, logs }: Bench): readonly string[] => {
-  const events = eventsOf();
-  const thrown = logs.flatMap((line) => thrownLine(line) ?? []);
+const listEvents = (bench: Bench): readonly string[] => {
+  const events = bench.events();
+  const thrown = bench.logs.flatMap((line) => thrownLine(line) ?? []);
   const faults = [...events.filter(isFault).flatMap((event) => faultLine(event) ?? []), ...thrown];
   const lines = events.slice(-shownEvents).flatMap((event) => eventLine(event, true) ?? []);
   return [...(faults.length === 0 ? [] : ["what failed:", ...faults]), "the last events:", ...lines];

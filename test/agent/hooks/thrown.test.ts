@@ -28,7 +28,7 @@ const around = (hooks: Partial<Pick<Middleware, "start" | "finish">>): Middlewar
     description: "",
     params: z.strictObject({}),
     ...hooks,
-  } as Middleware);
+  });
 
 const effects = "effects: [{ kind: tide_note }]";
 const guards = "    guards: { tide_guard: {} }";
