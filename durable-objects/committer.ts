@@ -3,12 +3,14 @@ import type { SessionEvent } from "../src/agent/state/events.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import type { Draft, TransactionContext } from "../src/agent/transaction/draft.ts";
 import { createDraft } from "../src/agent/transaction/draft.ts";
+import type { ThrownBy } from "../src/driver/host.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { hasDecision } from "../src/session/decisions.ts";
 import type { EventTexts } from "../src/session/event-lines.ts";
 import { eventLinesOf, eventTextsOf } from "../src/session/event-lines.ts";
 import { runLines, stepLines } from "../src/session/log-lines.ts";
-import { tenantHash } from "../src/tools/log-line.ts";
+import { errorMessageOf } from "../src/tools/errors.ts";
+import { describeFault, stackFrames, tenantHash } from "../src/tools/log-line.ts";
 import type { LiveSession, LiveSessionParts } from "./live-session.ts";
 import { isSameSession } from "./rows/changes.ts";
 import type { Episodes } from "./rows/episodes.ts";
@@ -46,13 +48,33 @@ const loggersByThread =
   (threadId: string): Agent["loggers"] =>
     agentOfThread(engine, session, threadId).loggers;
 
-/** Logs a commit: its runs, where an agent has a logger, and its finished steps. */
+/**
+ * Logs where a tool or a hook threw, and on a developer's machine also what. There the stack is below the line, where
+ * wrangler replaces places in the bundle by those in the source.
+ */
+export const logThrown = (
+  { engine, log }: Pick<LiveSessionParts, "engine" | "log">,
+  { id, tenant, threads }: Session,
+  by: ThrownBy,
+  error: unknown,
+): void => {
+  const run = threads[by.thread]?.run?.id;
+  const fields = { tenant: tenantHash(tenant), session: id, run, ...by };
+  const msg = "tool" in by ? "tool_threw" : "hook_threw";
+  if (!engine.isDevelopment) return log(msg, { ...fields, ...describeFault(error) }, "warn");
+  const frames = error instanceof Error ? stackFrames(error).map((frame) => `\n${frame}`) : [];
+  const below = engine.redactor.text(frames.join(""));
+  log(msg, { ...fields, message: errorMessageOf(error) }, "warn", below);
+};
+
+/** Logs a commit: what hooks threw, its runs, where an agent has a logger, and its finished steps. */
 const logCommit = (
   { engine, log }: Pick<LiveSessionParts, "engine" | "log">,
-  { events, context }: Draft,
+  { events, context, thrown }: Draft,
   before: Session,
   after: Session,
 ): void => {
+  for (const { error, ...by } of thrown) logThrown({ engine, log }, before, by, error);
   for (const { msg, fields, level } of runLines(events, loggersByThread(engine, after)))
     log(msg, { session: after.id, ...fields }, level);
   const { log_level: least } = engine.team.observability;

@@ -13,10 +13,8 @@ import type { TenantServerStore } from "../src/engine/tools/pinned-servers.ts";
 import { createPinnedServers } from "../src/engine/tools/pinned-servers.ts";
 import { unseenServerTool } from "../src/engine/tools/servers.ts";
 import type { RunLine } from "../src/session/log-lines.ts";
-import { errorMessageOf } from "../src/tools/errors.ts";
-import { describeFault, stackFrames, tenantHash } from "../src/tools/log-line.ts";
 import type { Clock } from "./alarms/clock.ts";
-import { agentOfThread, createCommitter } from "./committer.ts";
+import { agentOfThread, createCommitter, logThrown } from "./committer.ts";
 import type { Gates } from "./gates.ts";
 import type { Grants } from "./grants.ts";
 import { createGrantReporter } from "./grants.ts";
@@ -122,24 +120,6 @@ const tenantPartsOf = (
     return owner && notes(owner);
   },
 });
-
-/**
- * Logs where a tool threw, and on a developer's machine also what. There the stack is below the line, where
- * wrangler replaces places in the bundle by those in the source.
- */
-const logThrown = (
-  { engine, log }: LiveSessionParts,
-  { id, tenant, threads }: Session,
-  thrown: Parameters<Host["logThrown"]>[0],
-  error: unknown,
-): void => {
-  const run = threads[thrown.thread]?.run?.id;
-  const call = { tenant: tenantHash(tenant), session: id, run, ...thrown };
-  if (!engine.isDevelopment) return log("tool_threw", { ...call, ...describeFault(error) }, "warn");
-  const frames = error instanceof Error ? stackFrames(error).map((frame) => `\n${frame}`) : [];
-  const below = engine.redactor.text(frames.join(""));
-  log("tool_threw", { ...call, message: errorMessageOf(error) }, "warn", below);
-};
 
 /** Logs details of a call that only the log holds, until the session is dropped. */
 const createCallLogs = (

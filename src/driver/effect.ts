@@ -223,7 +223,10 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
     .then((result) => checkEffectResult(result, bound.custom))
     .then(
       (result) => end.resolve({ kind: "result", result }),
-      (error: unknown) => end.resolve({ kind: "failed", error: errorMessageOf(error) }),
+      (error: unknown) => {
+        host.logThrown({ thread: thread.id, hook: bound.effect.kind }, error);
+        end.resolve({ kind: "failed", error: errorMessageOf(error) });
+      },
     );
   const ended = await end.promise;
   watch.end();

@@ -5,7 +5,7 @@ import type { ServerAnswer } from "../agent/hooks/servers.ts";
 import type { Delta, ItemKind, ProviderFrame } from "../agent/state/events.ts";
 import type { EntryReader } from "../agent/state/records.ts";
 import type { Grant, Session } from "../agent/state/session.ts";
-import type { Draft, TeamRules } from "../agent/transaction/draft.ts";
+import type { Draft, TeamRules, ThrownByHook } from "../agent/transaction/draft.ts";
 import type { Json } from "../chat/message.ts";
 import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gate.ts";
 import type { Sandbox } from "../sandbox/contract.ts";
@@ -107,16 +107,18 @@ export interface Host extends TeamRules {
     readonly step: string;
     readonly code: string;
   }): void;
-  /** Logs what a tool threw, for the tool's author. */
-  logThrown(
-    call: { readonly thread: string; readonly step: string; readonly tool: string },
-    error: unknown,
-  ): void;
+  /** Logs what a tool, or an effect that works outside a transition, threw, for its author. */
+  logThrown(by: ThrownBy, error: unknown): void;
   /** Reports a failure that no transition could store. */
   failed(error: unknown): void;
   /** Calls `run` once, about `ms` from now. */
   after(ms: number, run: () => void): { cancel(): void };
 }
+
+/** A tool by its call, or a hook by its kind. */
+export type ThrownBy =
+  | { readonly thread: string; readonly step: string; readonly tool: string }
+  | Pick<ThrownByHook, "thread" | "hook">;
 
 /** What one piece of work may use. */
 export interface WorkContext {

@@ -79,6 +79,8 @@ interface EndedStep {
   readonly level: LogLevel;
   readonly code: string;
   readonly step?: string | undefined;
+  /** The model of a failed attempt, as `provider/model`. */
+  readonly model?: string | undefined;
   readonly duration_ms?: number;
 }
 
@@ -86,9 +88,21 @@ interface EndedStep {
 const attemptNameOf = ({ run, turn, attempt }: SessionEvent): string =>
   [run, turn, attempt].filter((part) => part !== undefined).join(".");
 
-const attemptStartedAt = (before: Session, thread: string, now: number): number => {
-  const run = before.threads[thread]?.run ?? null;
-  return modelCallOf(run)?.startedAt ?? now;
+/** Returns how an attempt failed; `before` knows of its call. */
+const failedAttemptOf = (
+  event: Extract<SessionEvent, { type: "attempt_aborted" }>,
+  before: Session,
+  now: number,
+): EndedStep => {
+  const { code } = event.data;
+  const call = modelCallOf(before.threads[event.thread]?.run ?? null);
+  return {
+    level: code === "cancelled" ? "debug" : "warn",
+    step: attemptNameOf(event),
+    model: call === null ? undefined : `${call.target.provider}/${call.target.model}`,
+    code,
+    duration_ms: now - (call?.startedAt ?? now),
+  };
 };
 
 /** Returns the step that an event ends. A failed attempt is a warning; an error that is not retried is an error. */
@@ -107,11 +121,7 @@ const endedStepOf = (event: SessionEvent, before: Session, now: number): EndedSt
     return { level: data.state === "auth_needed" ? "info" : "warn", step: data.server, code: data.state };
   if (type === "effect_applied")
     return { level: "debug", step: data.kind, code: data.stopped ? "stopped" : "applied" };
-  if (type === "attempt_aborted") {
-    const level = data.code === "cancelled" ? "debug" : "warn";
-    const duration_ms = now - attemptStartedAt(before, event.thread, now);
-    return { level, step: attemptNameOf(event), code: data.code, duration_ms };
-  }
+  if (type === "attempt_aborted") return failedAttemptOf(event, before, now);
   return type === "error" ? { level: data.retryable ? "warn" : "error", code: data.code } : null;
 };
 
@@ -120,14 +130,16 @@ const lineNames: Readonly<Partial<Record<SessionEvent["type"], string>>> = {
   mcp_status: "mcp_server",
 };
 
-/** Returns why a server cannot be used, which may quote its answer. */
-const reasonOf = (event: SessionEvent): { readonly message?: string } =>
-  event.type === "mcp_status" && event.data.error !== undefined ? { message: event.data.error } : {};
+/** Returns what went wrong, which may quote an answer or what a team's code threw. */
+const reasonOf = ({ type, data }: SessionEvent): { readonly message?: string } => {
+  if (type === "error") return { message: data.message };
+  return type === "mcp_status" && data.error !== undefined ? { message: data.error } : {};
+};
 
 /**
  * Returns the log lines, of at least a level, for the model attempts, tool calls and acting effects that a
  * commit ended; `before` is the state before it. No user text is logged. On a developer's machine the lines
- * say why an MCP server cannot be used.
+ * of errors, and of MCP servers that cannot be used, say why.
  */
 export const stepLines = (
   events: readonly SessionEvent[],
@@ -139,9 +151,9 @@ export const stepLines = (
   events.flatMap((event): readonly RunLine[] => {
     const ended = endedStepOf(event, before, now);
     if (ended === null || !isLogged(ended.level, least)) return [];
-    const { level, step, code, duration_ms } = ended;
+    const { level, step, model, code, duration_ms } = ended;
     const { run, thread, turn, attempt } = event;
     const reason = isDevelopment ? reasonOf(event) : {};
-    const fields = { run, thread, turn, step, attempt, code, duration_ms, ...reason };
+    const fields = { run, thread, turn, step, attempt, model, code, duration_ms, ...reason };
     return [{ level, msg: lineNames[event.type] ?? "step", fields }];
   });

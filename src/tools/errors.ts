@@ -50,12 +50,15 @@ export const toolError = (code: ToolErrorCode, sentence: string): ToolOutput => 
 export const errorMessageOf = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "";
 
+/** What code of a team gave, or the message of what it threw. */
+export type Outcome<T> = { readonly given: T } | { readonly thrown: string; readonly error: unknown };
+
 /** Runs code that a team may have written; the message of what it throws is its own failure and nobody else's. */
-export const catchThrown = <T>(run: () => T): { readonly given: T } | { readonly thrown: string } => {
+export const catchThrown = <T>(run: () => T): Outcome<T> => {
   try {
     return { given: run() };
   } catch (error) {
-    return { thrown: errorMessageOf(error) };
+    return { thrown: errorMessageOf(error), error };
   }
 };
 

@@ -38,5 +38,7 @@ test("a run without a key completes", async () => {
   const { code, output } = await runProgram("npm", "run", "unit", "--", "config/acme");
   expect(code, output).toBe(1);
   expect(output).toMatch(/✓.* config\/acme\/team\.test\.ts/);
-  expect(output).toMatch(/^the run failed \(provider_auth\): .+\n(\d+ .+\n)+\d+ \S+ run_end failed /m);
+  expect(output).toMatch(
+    /^the run failed \(provider_auth\): .+\nwhat failed:\n\d+ error provider_auth: .+\nthe last events:\n(\d+ .+\n)+\d+ \S+ run_end failed /m,
+  );
 });

@@ -59,7 +59,21 @@ test("AP-70: of the Worker's log it shows what went wrong, once, and texts that 
     "[wrangler:info] POST /v1/sessions 400 Bad Request (9ms)",
     log({ msg: "run_failed", level: "warn" }),
     log({ msg: "error", level: "error", session: "s_a", run: "run_1", turn: 100, code: "max_iterations" }),
-    log({ msg: "error", level: "error", session: "s_a", code: "storage_error" }),
+    log({
+      msg: "error",
+      level: "error",
+      session: "s_a",
+      code: "storage_error",
+      message: "The disk is full.",
+    }),
+    log({
+      msg: "step",
+      level: "warn",
+      session: "s_a",
+      step: "run_1.2.1",
+      code: "auth",
+      model: "claude/opus",
+    }),
     "[limpet-acme] tide",
     "  { hour: 1 }",
     "[wrangler:info] GET /healthz 200 OK (9ms)",
@@ -74,7 +88,8 @@ test("AP-70: of the Worker's log it shows what went wrong, once, and texts that 
     "400 POST /v1/sessions invalid_json",
     '{"at":"2026-11-23T18:19:08.490Z","level":"warn","msg":"run_failed"}',
     "run_1 of s_a: max_iterations",
-    "s_a: storage_error",
+    "s_a: storage_error: The disk is full.",
+    "run_1.2.1 of s_a: claude/opus failed (auth)",
     "tide",
     "  { hour: 1 }",
     "Uncaught Error: no harbour",
@@ -84,8 +99,9 @@ test("AP-70: of the Worker's log it shows what went wrong, once, and texts that 
   ]);
 });
 
-test("AP-70: of what a tool threw its message is shown, and the first place in the team's own code", () => {
+test("AP-70: of what a tool or an effect threw its message is shown, and the first place in the team's own code", () => {
   const threw = log({ msg: "tool_threw", level: "warn", tool: "tide_at", message: "no tide at this hour" });
+  const hook = log({ msg: "hook_threw", level: "warn", hook: "tide_note", message: "no table" });
   const frames = [
     "    at parse (file:///p/node_modules/zod/index.js:3:4)",
     "    at refuseToRun (file:///p/config/acme/tides/tide.ts:2:23)",
@@ -93,11 +109,11 @@ test("AP-70: of what a tool threw its message is shown, and the first place in t
     "    at Promise.try (<anonymous>)",
   ];
   expect(
-    shown([threw, ...frames, threw, frames[0], "[limpet-acme] mine", ...frames.slice(1, 2)].join("\n")),
+    shown([threw, ...frames, hook, frames[0], "[limpet-acme] mine", ...frames.slice(1, 2)].join("\n")),
   ).toEqual([
     "tide_at threw: no tide at this hour",
     "  at config/acme/tides/tide.ts:2:23",
-    "tide_at threw: no tide at this hour",
+    "tide_note threw: no table",
     "mine",
     "    at refuseToRun (file:///p/config/acme/tides/tide.ts:2:23)",
   ]);

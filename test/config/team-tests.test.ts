@@ -47,6 +47,18 @@ test("CF-1: the answer of a run that failed is an error with its problem and its
   expect(() => session.answerText()).toThrow(/\n\d+ \S+ tool_call_end fs_read error .*\n[^]*run_end failed/);
 });
 
+test("CF-1: the answer of a run that failed says which call failed, however long before", async () => {
+  const list = { reply: [{ call: "fs_list", args: {} }] };
+  const replies = [{ reply: [{ call: "fs_read", args: { path: "b.md" } }] }, list, list, list];
+  const session = await openSession(folderOf(team()), { script: { replies } });
+  await session.send("Read.");
+  const [failed] = session.events().filter(({ type }) => type === "tool_call_end");
+  expect(session.events().length - (failed?.seq ?? 0)).toBeGreaterThan(20);
+  expect(() => session.answerText()).toThrow(
+    /^the run failed .*\nwhat failed:\n\d+ fs_read error: .*b\.md[^]*\nthe last events:\n/,
+  );
+});
+
 test("CF-1: the answer of a run that waits is an error that says for what", async () => {
   const session = await openSession(folderOf(team().replace("[filesystem]", "[ask]")), {
     script: {
@@ -112,6 +124,35 @@ test("CF-1: a secret that a tool asks for has a made-up value, like one of the t
   expect(seen).toEqual(["Bearer made-up-value-of-HARBOUR_TOKEN"]);
 });
 
+test("CF-1: of what a tool or an effect of the team threw, the place in its code is said", async () => {
+  const modules = ["src/tools/define-tool.ts", "src/agent/definition/effect.ts", "node_modules/zod/index.js"];
+  const [tools, effects, zod] = modules.map((path) => JSON.stringify(join(root, path)));
+  place.write(
+    "config/pier/extensions.ts",
+    `import * as z from ${zod};
+import { defineTool } from ${tools};
+import { defineEffect } from ${effects};
+const fail = () => {
+  throw new Error("no tide at 25");
+};
+const tide = defineTool({ name: "tide", description: "Tide.", params: z.strictObject({}), safety: "read", run: fail });
+export const toolboxes = [{ name: "sea", description: "", tools: [tide] }];
+export const effects = [defineEffect({
+  kind: "tide_note", phase: "before_complete", order: "inject", params: z.strictObject({}),
+  run: ({ iteration }) => (iteration === 0 ? {} : fail()),
+})];`,
+  );
+  const own = "    effects: [{ kind: tide_note }]";
+  place.write("config/pier/team.yaml", team({ agent: own }).replace("[filesystem]", "[sea]"));
+  const session = await openSession(join(place.root, "config/pier"), {
+    script: { replies: [{ reply: [{ call: "tide", args: {} }] }] },
+  });
+  await session.send("When?");
+  expect(() => session.answerText()).toThrow(
+    /^the run failed \(effect_failed\): tide_note: no tide at 25\nwhat failed:\n[^]*\ntide threw at config\/pier\/extensions\.ts:5:9\ntide_note threw at config\/pier\/extensions\.ts:5:9\n/,
+  );
+});
+
 describe("CF-1: a test that expects something else of a run that completed", () => {
   const printed: unknown[] = [];
 
@@ -119,9 +160,12 @@ describe("CF-1: a test that expects something else of a run that completed", () 
     vi.restoreAllMocks();
     expect(printed).toEqual([
       expect.stringMatching(
-        /^the run completed; calls that failed:\nfs_read \(\d+, error\): .*b\.md[^]*\n\d+ \S+ run_end completed/,
+        /^the run completed\nwhat failed:\n\d+ fs_read error: .*b\.md[^]*\nthe last events:\n[^]*\n\d+ \S+ run_end completed/,
       ),
-      expect.stringMatching(/^the run completed:\n[^]*\n\d+ \S+ run_end completed/),
+      expect.stringMatching(/^the run completed\nthe last events:\n[^]*\n\d+ \S+ run_end completed/),
+      expect.stringMatching(
+        /^the run completed\nwhat failed:\n\d+ error provider_auth: [^]*run_end failed provider_auth/,
+      ),
     ]);
   });
 
@@ -137,6 +181,22 @@ describe("CF-1: a test that expects something else of a run that completed", () 
       script: { replies: [{ reply: [call] }, { reply: [{ text: "Done." }] }] },
     });
     await session.send("Read.");
+    expect(session.answerText()).toBe("Read.");
+  });
+
+  test.fails("fails, and prints that an earlier run failed", async () => {
+    const scenes = [
+      {
+        name: "refused",
+        when: { input: { equals: "Read." } },
+        reply: [{ text: "" }],
+        fail: [{ status: 401 }],
+      },
+      { name: "rest", reply: [{ text: "Done." }] },
+    ];
+    const session = await openSession(folderOf(team()), { script: { scenes } });
+    await session.send("Read.");
+    await session.send("Read again.");
     expect(session.answerText()).toBe("Read.");
   });
 });

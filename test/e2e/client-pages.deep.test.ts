@@ -160,6 +160,18 @@ test("AP-51: in strict mode it streams a reply, shows a call, takes an approval 
   expect(complaints).toEqual([]);
 });
 
+test("AP-51: a message that waits is not lost by its button to stop: it begins the next run", async () => {
+  const page = await openPage("example");
+  await page.locator("output", { hasText: "live, idle" }).waitFor();
+  await say(page, "slow");
+  await page.locator("output", { hasText: "live, running" }).waitFor();
+  await say(page, "hello");
+  await page.locator("p", { hasText: "One message is accepted." }).waitFor();
+  await page.getByText("Stop").click();
+  await page.locator("li.user", { hasText: "hello" }).waitFor();
+  expect(complaints).toEqual([]);
+});
+
 test("AP-51: the guide's page shows what an approval is about, takes yes and no alone, and queues what is sent meanwhile", async () => {
   const page = await openPage("guide");
   const shows = (text: string): Promise<void> => page.locator("pre", { hasText: text }).waitFor();

@@ -83,6 +83,26 @@ test("AP-51 AP-20: a sent text streams into the transcript, which in the end is 
   await whenTranscript(open, ({ status }) => status === "closed");
 });
 
+test("AP-51: a message is edited by a rewind to before its entry, and a send of the other text", async () => {
+  const session = await client.sessions.create();
+  const open = session.open();
+  const said = (now: Transcript) =>
+    (mainOf(now)?.entries ?? []).filter((entry) => entry.kind === "message" && entry.role === "user");
+  await session.send("hello");
+  await whenTranscript(open, isOver);
+  await session.send("json");
+  const [, second] = said(await whenTranscript(open, (now) => isOver(now) && said(now).length === 2));
+  await client.call("rewind", { session: session.id, at: (second?.seq ?? 0) - 1 });
+  await session.send("files");
+  const isEdited = (now: Transcript) => said(now).length === 2 && said(now)[1]?.id !== second?.id;
+  const edited = await whenTranscript(open, (now) => isOver(now) && isEdited(now));
+  expect(textsOf(mainOf(edited)).filter((text) => ["hello", "json", "files"].includes(text))).toEqual([
+    "hello",
+    "files",
+  ]);
+  open.close();
+});
+
 test("AP-51: who sends a message with a misspelt field, or without any, is told of the right ones", async () => {
   const session = await client.sessions.create();
   const open = session.open();

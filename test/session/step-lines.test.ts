@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
 import type { Play } from "../agent/loop/play.ts";
 import { dataOf, run } from "../agent/loop/play.ts";
+import { openBench } from "../support/bench.ts";
+import { createProbe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
+import { engineOf } from "../support/teams.ts";
 
 /** A line of the log for each finished step (RE-12). */
 
@@ -22,7 +25,7 @@ const played = async (level: string): Promise<Play> => {
   return started;
 };
 
-test("RE-12 RE-14: at level debug each finished step is a line: which, how it ended, how long it took, and no content", async () => {
+test("RE-12 RE-14: at level debug each finished step is a line: which, how it ended, how long it took, the model of a failed attempt, and no content", async () => {
   const { bench } = await played("debug");
   const calls = bench.events().flatMap((event) => (event.type === "tool_call_end" ? [event.call] : []));
   const common = { msg: "step", session: bench.id, run: "run_1", thread: "main" };
@@ -38,7 +41,7 @@ test("RE-12 RE-14: at level debug each finished step is a line: which, how it en
     ...(attempt === undefined ? {} : { attempt }),
   });
   expect(bench.logs).toEqual([
-    line("warn", 1, "run_1.1.1", "overloaded", 1),
+    { ...line("warn", 1, "run_1.1.1", "overloaded", 1), model: "script/play" },
     line("debug", 1, "run_1.1.2", "tool_calls", 2),
     line("debug", 1, calls[0], "ok"),
     {
@@ -66,12 +69,24 @@ test("RE-12: by default only what went wrong is a line, at level error not even 
   expect(bench.logs).toEqual([]);
 });
 
+const refused = "replies: [{ fail: [{ status: 401 }], reply: [{ text: x }] }]";
+
 test("RE-16: an error event is a line, too, with its code alone", async () => {
-  const refused = "replies: [{ fail: [{ status: 401 }], reply: [{ text: x }] }]";
   const { bench } = await run(refused, {});
   const [error] = dataOf(bench, "error");
   expect(bench.logs.map(({ level, msg, code }) => [level, msg, code])).toEqual([
     ["warn", "step", "auth"],
     ["error", "error", error?.code],
   ]);
+});
+
+test("RE-16: on a developer's machine the line of an error event has its message, too", async () => {
+  const { toolbox } = createProbe(true);
+  const engine = await engineOf(scripted(refused), { env: { LIMPET_DEV: "1" }, toolboxes: [toolbox] });
+  const bench = openBench({ engine });
+  bench.ok("create", {});
+  bench.send("Go");
+  await bench.idle();
+  const [error] = dataOf(bench, "error");
+  expect(bench.logs.at(-1)).toMatchObject({ level: "error", code: "provider_auth", message: error?.message });
 });

@@ -15,6 +15,7 @@ import type { ModelRequest } from "../../src/model/completer.ts";
 import { scriptSchema } from "../../src/model/scripted/schema.ts";
 import { describeIssue, messageOf } from "../../src/schema.ts";
 import { findUnknownKey } from "../../src/tools/suggest.ts";
+import type { Bench } from "./bench.ts";
 import { openBench } from "./bench.ts";
 import { engineOptions } from "./teams.ts";
 import { workspaceWith } from "./workspace.ts";
@@ -118,33 +119,55 @@ const shownEvents = 20;
 /** The options that there are; a misspelt one would leave the test without what it means. */
 const optionNames = ["script", "agent", "files", "secrets", "fetch"] satisfies (keyof SessionOptions)[];
 
-const lastLines = (events: readonly StoredEvent[]): readonly string[] =>
-  events.slice(-shownEvents).flatMap((event) => eventLine(event, true) ?? []);
+/** Types of events that only something amiss brings. */
+const faultTypes: readonly EventType[] = [
+  "error",
+  "ask_expired",
+  "input_returned",
+  "loop_detected",
+  "budget_reached",
+];
 
-/** Says of a run that completed which calls came to no good, with the last events. */
-const explainCalls = (events: readonly StoredEvent[]): string => {
-  const failed = events.flatMap((event) =>
-    event.type === "tool_call_end" && event.data.outcome !== "ok"
-      ? [`${event.data.tool} (${event.seq}, ${event.data.outcome}): ${outputText(event.data.output)}`]
-      : [],
-  );
-  const head = failed.length === 0 ? "the run completed:" : "the run completed; calls that failed:";
-  return [head, ...failed, ...lastLines(events)].join("\n");
+const isFault = (event: StoredEvent): boolean => {
+  if (event.type === "tool_call_end") return event.data.outcome !== "ok";
+  if (event.type === "verify") return !["started", "passed", "skipped"].includes(event.data.state);
+  return faultTypes.includes(event.type);
 };
 
-/** Says why the newest run has not completed, with its last events; null if it has. */
+/** Describes a fault: a call or an error with its whole text, anything else in a line. */
+const faultLine = (event: StoredEvent): string | null => {
+  const { seq, type, data } = event;
+  if (type === "tool_call_end") return `${seq} ${data.tool} ${data.outcome}: ${outputText(data.output)}`;
+  return type === "error" ? `${seq} error ${data.code}: ${data.message}` : eventLine(event, true);
+};
+
+/** Says of a line of the log where a tool or a hook of the team threw; null for any other line. */
+const thrownLine = ({ tool, hook, frames }: Bench["logs"][number]): string | null => {
+  const [, place] = /[ (/](config\/[^"]+?:\d+:\d+)/.exec(JSON.stringify(frames)) ?? [];
+  return place === undefined ? null : `${String(tool ?? hook)} threw at ${place}`;
+};
+
+/** Lists what failed in a session, in whichever run, and its last events. */
+const listEvents = (bench: Bench): readonly string[] => {
+  const events = bench.events();
+  const thrown = bench.logs.flatMap((line) => thrownLine(line) ?? []);
+  const faults = [...events.filter(isFault).flatMap((event) => faultLine(event) ?? []), ...thrown];
+  const lines = events.slice(-shownEvents).flatMap((event) => eventLine(event, true) ?? []);
+  return [...(faults.length === 0 ? [] : ["what failed:", ...faults]), "the last events:", ...lines];
+};
+
+/** Says why the newest run has not completed; null if it has. */
 const explainRun = (events: readonly StoredEvent[], asks: readonly OpenAsk[]): string | null => {
   const last = events.findLast(
     ({ type, thread }) => thread === "main" && (type === "run_start" || type === "run_end"),
   );
   if (last === undefined) return "no run has begun: send an input first";
-  const lines = lastLines(events);
   const waiting = asks.map(({ id, kind }) => `${kind} ${id}`).join(", ");
-  if (last.type !== "run_end")
-    return [`the run has not ended; it waits for ${waiting || "time to pass"}`, ...lines].join("\n");
+  if (last.type !== "run_end") return `the run has not ended; it waits for ${waiting || "time to pass"}`;
   const { state, reason, error } = last.data;
-  if (state === "completed") return null;
-  return [`the run ${state} (${reason}): ${error?.detail ?? "it has no problem"}`, ...lines].join("\n");
+  return state === "completed"
+    ? null
+    : `the run ${state} (${reason}): ${error?.detail ?? "it has no problem"}`;
 };
 
 /** Prints, beside what a test expected in vain, what became of the run. */
@@ -176,8 +199,8 @@ export const openSession = async (folder: string, options: SessionOptions = {}):
     bench.ok("asks", { status: "open" })["data"] as unknown as readonly OpenAsk[];
   const eventsOf = <T extends EventType>(type: T): readonly DataOf<T>[] =>
     bench.events().flatMap((event) => (event.type === type ? [event.data as DataOf<T>] : []));
-  const explain = (): string | null => explainRun(bench.events(), asks());
-  explainOnFailure(() => explain() ?? explainCalls(bench.events()));
+  const explain = (head: string): string => [head, ...listEvents(bench)].join("\n");
+  explainOnFailure(() => explain(explainRun(bench.events(), asks()) ?? "the run completed"));
   return {
     send: async (content) => {
       bench.send(content);
@@ -194,8 +217,8 @@ export const openSession = async (folder: string, options: SessionOptions = {}):
     events: () => bench.events(),
     eventsOf,
     answerText: () => {
-      const reason = explain();
-      if (reason !== null) throw new Error(reason);
+      const reason = explainRun(bench.events(), asks());
+      if (reason !== null) throw new Error(explain(reason));
       return eventsOf("run_end").at(-1)?.result.text ?? "";
     },
     requests: bench.requests,

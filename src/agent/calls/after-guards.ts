@@ -1,4 +1,3 @@
-import { catchThrown } from "../../tools/errors.ts";
 import type { Json, ToolResultPart } from "../../chat/message.ts";
 import { recordCall } from "../context/history.ts";
 import { checkAfterGuardResult, normalizeState } from "../definition/checks.ts";
@@ -8,6 +7,7 @@ import type { CallRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { runHook } from "../transaction/run-hook.ts";
 
 /** After-guards add notes to a call's result once it is in the history, and may end the run. */
 
@@ -21,7 +21,7 @@ const runAfterGuard = (
   const { guard, params } = bound;
   const state: Json = guardState(threadOf(draft, threadId), bound);
   const context = { params, state, now: draft.context.now };
-  const judged = catchThrown(() =>
+  const judged = runHook(draft, threadId, guard.kind, () =>
     checkAfterGuardResult(guard.after?.(record, recordsForGuard(bound, window), context)),
   );
   if ("given" in judged) return judged.given;

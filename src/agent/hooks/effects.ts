@@ -1,4 +1,4 @@
-import { catchThrown } from "../../tools/errors.ts";
+import type { Outcome } from "../../tools/errors.ts";
 import type { Json } from "../../chat/message.ts";
 import { estimateText } from "../../chat/tokens.ts";
 import { markCompaction } from "../calls/after-guards.ts";
@@ -17,6 +17,7 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, recordEffects, runOf, threadOf } from "../transaction/draft.ts";
+import { runHook } from "../transaction/run-hook.ts";
 import { remainingContextTokens, requestTokens } from "../transaction/next-request.ts";
 
 /** Effects run inside a transition: their edits, state and events share the commit of the step. */
@@ -239,12 +240,14 @@ const isPromise = (value: unknown): value is Promise<unknown> =>
 
 /** Runs one effect; a null result means a promise, which must be awaited outside the transition. */
 const tryEffect = (
+  draft: Draft,
+  threadId: string,
   context: EffectContext,
-  { effect, params, custom }: BoundEffect,
-  state: Json,
-): ReturnType<typeof catchThrown<EffectResult<Json> | null>> =>
-  catchThrown(() => {
-    const result = effect.run(context, params, state);
+  bound: BoundEffect,
+): Outcome<EffectResult<Json> | null> =>
+  runHook(draft, threadId, bound.effect.kind, () => {
+    const { effect, params, custom } = bound;
+    const result = effect.run(context, params, effectState(threadOf(draft, threadId), bound));
     if (!isPromise(result)) return checkEffectResult(result, custom);
     result.catch(() => {});
     return null;
@@ -269,7 +272,7 @@ const runEffectPhase = (
     if (runOf(draft, threadId).compacted && isCompactionStrategy(draft, threadId, bound.effect)) continue;
     snapshot = effectViewFor(draft, threadId, phase, bound.target, snapshot);
     const { context } = snapshot;
-    const outcome = tryEffect(context, bound, effectState(threadOf(draft, threadId), bound));
+    const outcome = tryEffect(draft, threadId, context, bound);
     if ("thrown" in outcome) {
       if (failEffect(draft, threadId, bound, outcome.thrown)) return "ended";
       continue;

@@ -1,10 +1,10 @@
 import { cleanText, textOf } from "../../chat/text.ts";
-import { catchThrown } from "../../tools/errors.ts";
 import type { MiddlewareRun, StartHook, StartResult } from "../definition/guard.ts";
 import { hasPlanned } from "../state/phase.ts";
 import { findTaskMessage } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf, appendMessage, emit, retireMessages } from "../transaction/draft.ts";
+import { runHook } from "../transaction/run-hook.ts";
 import type { WorkReport } from "../../tools/session-request.ts";
 import { answerOf, isUnanswered, answerText, formatCompletion } from "../context/reports.ts";
 import { removeMessages } from "../context/edits.ts";
@@ -26,8 +26,13 @@ const middlewareRunOf = (draft: Draft, threadId: string): MiddlewareRun => {
   };
 };
 
-const callStart = ({ start }: StartHook, run: MiddlewareRun): StartResult => {
-  const started = catchThrown(() => start(run));
+const callStart = (
+  draft: Draft,
+  threadId: string,
+  { kind, start }: StartHook,
+  run: MiddlewareRun,
+): StartResult => {
+  const started = runHook(draft, threadId, kind, () => start(run));
   return "thrown" in started ? { fail: started.thrown } : started.given;
 };
 
@@ -38,7 +43,7 @@ export const startMiddleware = (draft: Draft, threadId: string): boolean => {
   if (startHooks.length === 0 || run.turn > 0 || hasPlanned(run)) return true;
   const facts = middlewareRunOf(draft, threadId);
   for (const hook of startHooks) {
-    const { note = "", fail } = callStart(hook, facts);
+    const { note = "", fail } = callStart(draft, threadId, hook, facts);
     if (fail !== undefined) {
       run.stop = { reason: "effect_failed", error: `${hook.kind}: ${fail}` };
       return false;
@@ -176,7 +181,9 @@ const checkAnswer = (
     const { turn, counters } = runOf(draft, threadId);
     const retries = counters.rejected[place] ?? 0;
     const outcome = { text: answer.text, reason, turns: turn, retries };
-    const judged = catchThrown(() => guardrail.judge(outcome, middlewareRunOf(draft, threadId)));
+    const judged = runHook(draft, threadId, guardrail.kind, () =>
+      guardrail.judge(outcome, middlewareRunOf(draft, threadId)),
+    );
     if ("thrown" in judged) {
       answer.replace(guardrail.text, true);
       return { do: "fail", reason: "effect_failed", error: `${guardrail.kind}: ${judged.thrown}` };

@@ -93,6 +93,14 @@ interface RestoredMessages {
   readonly messages: readonly (readonly [pos: number, gone: number])[];
 }
 
+/** What an effect, a guard or middleware threw; `hook` is its kind. */
+export interface ThrownByHook {
+  readonly thread: string;
+  readonly run: string | undefined;
+  readonly hook: string;
+  readonly error: unknown;
+}
+
 /** The stored answer of a command that came with a key. */
 export interface StoredAnswer {
   readonly key: string;
@@ -144,6 +152,8 @@ export interface Draft {
   readonly left: Thread[];
   /** If a key has several entries, the last one holds. */
   readonly entries: EntryChange[];
+  /** What hooks threw: it is logged and not stored. */
+  readonly thrown: ThrownByHook[];
 }
 
 const copyPhase = (phase: Phase): DraftRun["phase"] =>
@@ -187,6 +197,7 @@ export const createDraft = (state: Session, context: TransactionContext): Draft 
   restored: [],
   left: [],
   entries: [],
+  thrown: [],
 });
 
 /** Sets several fields of an entity at once. */

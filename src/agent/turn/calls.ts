@@ -14,12 +14,12 @@ import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf, callOf, assign, agentOf } from "../transaction/draft.ts";
+import { runHook } from "../transaction/run-hook.ts";
 import { judgeAtTurn, parkCallOnAsk, denialOf, handleReachedLimit } from "./ask-answers.ts";
 import { pauseAfter } from "../state/ask.ts";
 import { loseModelCall, pauseStep } from "../calls/model-call.ts";
 import { interruptRule, sanitizeToolName } from "../state/call.ts";
 import { callsOfRun } from "../state/run.ts";
-import { catchThrown } from "../../tools/errors.ts";
 import {
   failRunByGuard,
   guardState,
@@ -248,7 +248,7 @@ const verdictOf = (
 ): GuardVerdict | null => {
   const { guard, params } = bound;
   const state = guardState(threadOf(draft, threadId), bound);
-  const judged = catchThrown(() =>
+  const judged = runHook(draft, threadId, guard.kind, () =>
     checkVerdict(guard.before(call, recordsForGuard(bound, window), { ...facts, params, state })),
   );
   if ("thrown" in judged) {

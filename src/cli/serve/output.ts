@@ -61,7 +61,9 @@ interface LogFields {
   readonly session?: string;
   readonly run?: string;
   readonly tool?: string;
+  readonly hook?: string;
   readonly step?: string;
+  readonly model?: string;
   readonly message?: string;
 }
 
@@ -86,7 +88,8 @@ const askedFor = (method: string, status: number): string => {
 const wayOut = (code: string): string =>
   code === "origin_not_allowed" ? "; src/api/guide.md shows how the page's server passes /v1 on" : "";
 
-const toolThrew = "tool_threw";
+/** Names of the lines about what a team's own code threw. */
+const threw: readonly (string | undefined)[] = ["tool_threw", "hook_threw"];
 
 /** Returns the place of a stack's line, if it is in the code of a team. */
 const placeInTeam = (frame: string): string | null =>
@@ -100,9 +103,14 @@ const describeServer = ({ step = "", code, message = "" }: LogFields): string =>
 
 /** Descriptions, by name, of warnings outside requests. */
 const warnings: Readonly<Partial<Record<string, (line: LogFields) => string>>> = {
-  [toolThrew]: ({ tool, message }) => `${tool} threw: ${message}`,
+  tool_threw: ({ tool, message }) => `${tool} threw: ${message}`,
+  hook_threw: ({ hook, message }) => `${hook} threw: ${message}`,
   mcp_server: describeServer,
-  error: ({ run = "", session = "a session", code }) => `${run} of ${session}: ${code}`.replace(/^ of /, ""),
+  error: ({ run = "", session = "a session", code, message }) =>
+    [`${run} of ${session}`.replace(/^ of /, ""), code, message]
+      .filter((part) => part !== undefined)
+      .join(": "),
+  step: ({ step, session, model = "a model", code }) => `${step} of ${session}: ${model} failed (${code})`,
 };
 
 /** Describes a failed request; omits successful ones, and those of the start itself. */
@@ -126,7 +134,7 @@ const formatLine = (line: LogFields, text: string): string | null => {
 };
 
 /**
- * Creates a filter of log lines; below the error of a tool it shows only the first place of its stack in the team's
+ * Creates a filter of log lines; below what code of a team threw it shows only the first place of its stack in the team's
  * own code.
  */
 const createLogFormat = (): ((text: string) => string | null) => {
@@ -139,7 +147,7 @@ const createLogFormat = (): ((text: string) => string | null) => {
       return `  at ${place}`;
     }
     const line = parseLog(text);
-    stack = line?.msg === toolThrew ? "open" : "none";
+    stack = threw.includes(line?.msg) ? "open" : "none";
     return line === null ? text : formatLine(line, text);
   };
 };

@@ -1574,6 +1574,7 @@ export interface OperationAnswers {
   readonly migrate: {
     readonly from: string;
     readonly to: string;
+    /** What changed of the session itself: an agent's new name, state of effects that are gone, a model no longer allowed. New texts and tools of the revision are not listed. */
     readonly changes: readonly Json[];
     readonly when: "now" | "next_run";
     readonly dry_run: boolean;

@@ -297,7 +297,11 @@ const fileChanged = nameSchema(
 const migrated = z.strictObject({
   from: z.string(),
   to: z.string(),
-  changes: z.array(json),
+  changes: z
+    .array(json)
+    .describe(
+      "What changed of the session itself: an agent's new name, state of effects that are gone, a model no longer allowed. New texts and tools of the revision are not listed.",
+    ),
   when: z.enum(["now", "next_run"]),
   dry_run: z.boolean(),
   seq: z.exactOptional(seq),
