@@ -58,7 +58,10 @@ export type ServerTools = Readonly<Record<string, readonly ServerTool[]>>;
 
 /** Connection to a server, with what the client wrote down; times are milliseconds since the epoch. */
 export interface ServerLink {
+  /** Connection for the next calls. */
   readonly connection: Json;
+  /** Earlier connections, whose sessions at the server may still be open. */
+  readonly earlier: readonly Json[];
   /** When the list was fetched; null if there is none. */
   readonly listedAt: number | null;
   /** Whether the server said that its list has changed. */

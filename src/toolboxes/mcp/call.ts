@@ -8,7 +8,7 @@ import {
 } from "@modelcontextprotocol/client";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
 import type { Json } from "../../chat/message.ts";
-import type { ToolOutput } from "../../tools/define-tool.ts";
+import type { KeepConnection, ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 import type { AuthorizationError } from "./authorized-send.ts";
 import type { OpenClient } from "./connect.ts";
@@ -122,17 +122,23 @@ const endOf = (result: CallToolResult, { context }: McpCall): McpCallEnd => {
   return { kind: "question", requests: inputRequests as unknown as Json, state: requestState };
 };
 
-/** Calls once; returns null if the server did not accept the call for the stored connection. */
+/** Says that the server did not accept a call for its connection; `isOver` if it no longer knows the session. */
+interface StaleEnd {
+  readonly kind: "stale";
+  readonly isOver: boolean;
+}
+
 const callOnce = async (
   endpoint: McpEndpoint,
   open: OpenClient,
   wire: McpWire,
   call: McpCall,
-): Promise<McpCallEnd | null> => {
+): Promise<McpCallEnd | StaleEnd> => {
   try {
     return endOf(await requestTool(open, call), call);
   } catch (error) {
-    return isStale(open, error) ? null : failedEnd(error, wire, endpoint);
+    if (isStale(open, error)) return { kind: "stale", isOver: statusOf(error) === 404 };
+    return failedEnd(error, wire, endpoint);
   }
 };
 
@@ -152,34 +158,37 @@ const openFor = async (
   }
 };
 
-/** Calls with a client from `connection`, or after a handshake if that is null; returns null if the session is over. */
-const attempt = async (
-  endpoint: McpEndpoint,
-  connection: Json,
-  call: McpCall,
-): Promise<McpCallReport | null> => {
+interface Attempt extends Omit<McpCallReport, "end"> {
+  readonly end: McpCallEnd | StaleEnd;
+}
+
+/** Calls with a client from `connection`, or after a handshake if that is null. */
+const attempt = async (endpoint: McpEndpoint, connection: Json, call: McpCall): Promise<Attempt> => {
   const wire = createWire(endpoint);
   const open = await openFor(endpoint, wire, connection, call);
-  if ("kind" in open) return { end: open, connection: null, listChanged: false };
+  if ("kind" in open) return { end: open, listChanged: false };
   let listChanged = false;
   open.client.setNotificationHandler("notifications/tools/list_changed", () => {
     listChanged = true;
   });
   try {
     const end = await callOnce(endpoint, open, wire, call);
-    return end === null ? null : { end, connection: open.connection(), listChanged };
+    return { end, listChanged };
   } finally {
     void open.close().catch(() => undefined);
   }
 };
 
-const overText = "the server does not keep a session";
+const reportOf = ({ end, listChanged }: Attempt): McpCallReport =>
+  end.kind === "stale"
+    ? { end: { kind: "unreachable", reason: "the server does not keep a session" }, listChanged }
+    : { end, listChanged };
 
 /** Calls a tool; begins a new session once if the session is over, since the server did not accept the call. */
-export const callTool: McpClient["call"] = async (endpoint, connection, call) =>
-  (await attempt(endpoint, connection, call)) ??
-  (await attempt(endpoint, null, call)) ?? {
-    end: { kind: "unreachable", reason: overText },
-    connection: null,
-    listChanged: false,
-  };
+export const callTool: McpClient["call"] = async (endpoint, connection, call) => {
+  const first = await attempt(endpoint, connection, call);
+  if (first.end.kind !== "stale") return reportOf(first);
+  const over = first.end.isOver ? connection : null;
+  const keep: KeepConnection = (opened) => endpoint.keep?.(opened, over);
+  return reportOf(await attempt({ ...endpoint, keep }, null, call));
+};

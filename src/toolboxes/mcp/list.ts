@@ -58,20 +58,13 @@ const readPages = async (
   return found;
 };
 
-const listingOf = (
-  { tools, unusable, unusableCount, hasMorePages }: FoundTools,
-  open: OpenClient,
-): McpListing => {
+const listingOf = ({ tools, unusable, unusableCount, hasMorePages }: FoundTools): McpListing => {
   const omitted: string[] = [];
   // These sentences come first, since the status is cut.
   if (tools.length > mostTools) omitted.push(`only the first ${mostTools} tools of the server are offered`);
   if (hasMorePages) omitted.push(`only the first ${mostPages} pages of its list are read`);
   if (unusableCount > mostNamed) omitted.push(`${unusableCount} of its tools cannot be used`);
-  return {
-    tools: tools.slice(0, mostTools),
-    omitted: [...omitted, ...unusable],
-    connection: open.connection(),
-  };
+  return { tools: tools.slice(0, mostTools), omitted: [...omitted, ...unusable] };
 };
 
 /** Ends the session that a server keeps for a connection, if it keeps one; gives up after 5 s. */
@@ -93,22 +86,20 @@ export const endSession = async (
   });
 };
 
-/**
- * Lists tools with a new client, since only a handshake reveals the server's current capabilities; its session is
- * kept.
- */
-export const listTools: McpClient["list"] = async (endpoint, connection, isOffered, signal) => {
+/** Lists tools with a new client, since only a handshake reveals the server's current capabilities. */
+export const listTools: McpClient["list"] = async (endpoint, over, isOffered, signal) => {
   const wire = createWire(endpoint);
-  void endSession(endpoint, connection, signal).catch(() => undefined);
+  const unkept: Json[] = [];
+  const keep = endpoint.keep ?? ((connection: Json) => void unkept.push(connection));
+  for (const connection of over) void endSession(endpoint, connection, signal).catch(() => undefined);
   let open: OpenClient | null = null;
   try {
-    open = await connect(endpoint, wire, signal);
-    return listingOf(await readPages(open, endpoint, isOffered, signal), open);
+    open = await connect({ ...endpoint, keep }, wire, signal);
+    return listingOf(await readPages(open, endpoint, isOffered, signal));
   } catch (error) {
-    // Nobody will use the session that the handshake began; the signal may have ended the listing.
-    if (open !== null) void endSession(endpoint, open.connection()).catch(() => undefined);
     throw failureOf(wire.refusal() ?? error, endpoint.redact);
   } finally {
     await open?.close();
+    await Promise.allSettled(unkept.map((connection) => endSession(endpoint, connection)));
   }
 };
