@@ -98,7 +98,7 @@ const createSender =
     const isOwn = URL.parse(address)?.origin === url.origin;
     if (isOwn) for (const [name, value] of own) headers.set(name, value);
     const to = address === open ? url : address;
-    return egress(to, { ...init, headers, redirects: "follow", maxBytes: null, secrets });
+    return egress(to, { ...init, headers, redirects: "follow", keepMethod: true, maxBytes: null, secrets });
   };
 
 /** Wraps the authorization so that tokens are redacted from what the server returns. */

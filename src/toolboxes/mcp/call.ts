@@ -4,15 +4,17 @@ import {
   ProtocolError,
   SdkError,
   SdkErrorCode,
+  SdkHttpError,
   UnsupportedProtocolVersionError,
 } from "@modelcontextprotocol/client";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
+import { fieldsOf, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { KeepConnection, ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
-import type { AuthorizationError } from "./authorized-send.ts";
+import { AuthorizationError } from "./authorized-send.ts";
 import type { OpenClient } from "./connect.ts";
-import { LostAnswer, resume } from "./connect.ts";
+import { LostAnswer, resume, sessionOf } from "./connect.ts";
 import { outputOf } from "./content.ts";
 import { isAuthFailure, reasonOf, statusOf } from "./failure.ts";
 import type { McpCall, McpCallEnd, McpCallReport, McpClient, McpEndpoint } from "./port.ts";
@@ -59,10 +61,19 @@ const requestTool = ({ client, lost }: OpenClient, call: McpCall): Promise<CallT
   return Promise.race([answer, lost]);
 };
 
+/** Returns whether an HTTP error holds a message of the protocol. */
+const isMessage = (error: unknown): boolean => {
+  const text = error instanceof SdkHttpError ? error.data["text"] : undefined;
+  return typeof text === "string" && fieldsOf(parseJson(text) ?? null)["error"] !== undefined;
+};
+
 /** Returns whether a server answered that it does not know the session, or no longer the revision. */
-const isStale = ({ isResumed }: OpenClient, error: unknown): boolean =>
-  isResumed &&
-  ([400, 404].includes(statusOf(error) ?? 0) || error instanceof UnsupportedProtocolVersionError);
+const isStale = ({ isResumed }: OpenClient, connection: Json, error: unknown): boolean => {
+  if (!isResumed) return false;
+  const status = statusOf(error);
+  if (status === 400) return sessionOf(connection) !== null || isMessage(error);
+  return status === 404 || error instanceof UnsupportedProtocolVersionError;
+};
 
 const refusedOutput = (error: ProtocolError): ToolOutput => {
   const code = error.code === INVALID_PARAMS ? "invalid_arguments" : "failed";
@@ -102,18 +113,20 @@ const answeredOutput = (error: unknown, wire: McpWire): ToolOutput | null => {
   return toolError("failed", `the server refused this call: it answered ${status}`);
 };
 
-/** Returns the end of a call that could not be sent for lack of a token. */
-const refusedEnd = ({ login, message }: AuthorizationError): McpCallEnd =>
-  login === null ? { kind: "unreachable", reason: message } : { kind: "login", url: login };
+/** Returns the end of a call that could not be sent. */
+const refusedEnd = (refusal: Error, { redact }: McpEndpoint): McpCallEnd =>
+  refusal instanceof AuthorizationError && refusal.login !== null
+    ? { kind: "login", url: refusal.login }
+    : { kind: "unreachable", reason: reasonOf(refusal, redact) };
 
-const failedEnd = (error: unknown, wire: McpWire, { redact }: McpEndpoint): McpCallEnd => {
+const failedEnd = (error: unknown, wire: McpWire, endpoint: McpEndpoint): McpCallEnd => {
   // If its answer was cut off, the server accepted the call, even if it then refused to send the rest.
   const refusal = error instanceof LostAnswer ? null : wire.refusal();
-  if (refusal !== null) return refusedEnd(refusal);
+  if (refusal !== null) return refusedEnd(refusal, endpoint);
   const output = answeredOutput(error, wire);
   if (output !== null) return { kind: "output", output };
   const isUnreachable = isAuthFailure(error) || isUnreached(error);
-  return { kind: isUnreachable ? "unreachable" : "lost", reason: reasonOf(error, redact) };
+  return { kind: isUnreachable ? "unreachable" : "lost", reason: reasonOf(error, endpoint.redact) };
 };
 
 const endOf = (result: CallToolResult, { context }: McpCall): McpCallEnd => {
@@ -132,12 +145,13 @@ const callOnce = async (
   endpoint: McpEndpoint,
   open: OpenClient,
   wire: McpWire,
+  connection: Json,
   call: McpCall,
 ): Promise<McpCallEnd | StaleEnd> => {
   try {
     return endOf(await requestTool(open, call), call);
   } catch (error) {
-    if (isStale(open, error)) return { kind: "stale", isOver: statusOf(error) === 404 };
+    if (isStale(open, connection, error)) return { kind: "stale", isOver: statusOf(error) === 404 };
     return failedEnd(error, wire, endpoint);
   }
 };
@@ -151,10 +165,7 @@ const openFor = async (
   try {
     return await resume(endpoint, wire, connection, signal);
   } catch (error) {
-    const refusal = wire.refusal();
-    return refusal === null
-      ? { kind: "unreachable", reason: reasonOf(error, endpoint.redact) }
-      : refusedEnd(refusal);
+    return refusedEnd(wire.refusal() ?? (error as Error), endpoint);
   }
 };
 
@@ -172,7 +183,7 @@ const attempt = async (endpoint: McpEndpoint, connection: Json, call: McpCall): 
     listChanged = true;
   });
   try {
-    const end = await callOnce(endpoint, open, wire, call);
+    const end = await callOnce(endpoint, open, wire, connection, call);
     return { end, listChanged };
   } finally {
     void open.close().catch(() => undefined);

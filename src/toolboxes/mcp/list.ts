@@ -58,9 +58,16 @@ const readPages = async (
   return found;
 };
 
-const listingOf = ({ tools, unusable, unusableCount, hasMorePages }: FoundTools): McpListing => {
+const listingOf = (
+  { tools, unusable, unusableCount, hasMorePages }: FoundTools,
+  place: string | null,
+): McpListing => {
   const omitted: string[] = [];
   // These sentences come first, since the status is cut.
+  if (place !== null)
+    omitted.push(
+      `each request is redirected to ${place}; make that the server's url to send one instead of two`,
+    );
   if (tools.length > mostTools) omitted.push(`only the first ${mostTools} tools of the server are offered`);
   if (hasMorePages) omitted.push(`only the first ${mostPages} pages of its list are read`);
   if (unusableCount > mostNamed) omitted.push(`${unusableCount} of its tools cannot be used`);
@@ -95,7 +102,7 @@ export const listTools: McpClient["list"] = async (endpoint, over, isOffered, si
   let open: OpenClient | null = null;
   try {
     open = await connect({ ...endpoint, keep }, wire, signal);
-    return listingOf(await readPages(open, endpoint, isOffered, signal));
+    return listingOf(await readPages(open, endpoint, isOffered, signal), wire.redirectedTo());
   } catch (error) {
     throw failureOf(wire.refusal() ?? error, endpoint.redact);
   } finally {
