@@ -61,17 +61,18 @@ const requestTool = ({ client, lost }: OpenClient, call: McpCall): Promise<CallT
   return Promise.race([answer, lost]);
 };
 
-/** Returns whether an HTTP error holds a message of the protocol. */
-const isMessage = (error: unknown): boolean => {
+/** Returns whether an HTTP error may be about the protocol: it holds one of its messages, or speaks of it. */
+const isAboutProtocol = (error: unknown): boolean => {
   const text = error instanceof SdkHttpError ? error.data["text"] : undefined;
-  return typeof text === "string" && fieldsOf(parseJson(text) ?? null)["error"] !== undefined;
+  if (typeof text !== "string") return false;
+  return fieldsOf(parseJson(text) ?? null)["error"] !== undefined || /session|version|initiali/i.test(text);
 };
 
 /** Returns whether a server answered that it does not know the session, or no longer the revision. */
 const isStale = ({ isResumed }: OpenClient, connection: Json, error: unknown): boolean => {
   if (!isResumed) return false;
   const status = statusOf(error);
-  if (status === 400) return sessionOf(connection) !== null || isMessage(error);
+  if (status === 400) return sessionOf(connection) !== null || isAboutProtocol(error);
   return status === 404 || error instanceof UnsupportedProtocolVersionError;
 };
 

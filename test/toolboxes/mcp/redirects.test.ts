@@ -70,3 +70,23 @@ test("TB-25: a call that a server without sessions refuses under 400 is sent onc
   ]);
   expect(server.methods()).toEqual(["server/discover", "tools/list", "tools/call"]);
 });
+
+test("TB-25: a server without sessions that refuses the revision under 400, in whatever words, is greeted anew once", async () => {
+  const version = "Bad Request: Unsupported protocol version";
+  const message = JSON.stringify({
+    jsonrpc: "2.0",
+    id: null,
+    error: { code: -32_000, message: "Bad Request" },
+  });
+  for (const text of [version, message]) {
+    let isRefused = false;
+    const { server, bench } = await looking(({ rpc }, response) => {
+      if (rpc !== "tools/call" || isRefused) return false;
+      isRefused = true;
+      response.writeHead(400).end(text);
+      return true;
+    });
+    expect(lastEvent(bench, "tool_call_end")["output"]).toBe("seen");
+    expect(server.methods().slice(-3)).toEqual(["tools/call", "server/discover", "tools/call"]);
+  }
+});
