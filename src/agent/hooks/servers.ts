@@ -219,6 +219,14 @@ export const reportLogin = (draft: Draft, threadId: string, server: string): voi
 export const declineLogin = (draft: Draft, server: string): void =>
   setLink(draft, server, { ...serverLinkOf(draft.state, server), declined: true });
 
+/** Records that a person signed in: whoever learned before that a login is needed tries again instead of asking. */
+export const recordSignIn = (draft: Draft, server: string): void =>
+  setLink(draft, server, { ...serverLinkOf(draft.state, server), signedInAt: draft.context.now });
+
+/** Returns whether a person signed in at a server after work began which then found that a login is needed. */
+export const hasSignedInSince = (state: Session, server: string, startedAt: number): boolean =>
+  (serverLinkOf(state, server).signedInAt ?? 0) > startedAt;
+
 /** Applies the servers' answers; the run goes on without those that did not answer, unless it requires them. */
 export const applyServerAnswers = (
   draft: Draft,

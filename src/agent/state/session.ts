@@ -72,6 +72,8 @@ export interface ServerLink {
   readonly retryAt: number;
   /** Whether a person was asked to sign in and did not: no one is asked again before the server can be used. */
   readonly declined?: true;
+  /** When a person last signed in, be it for another session. */
+  readonly signedInAt?: number;
 }
 
 export type ServerLinks = Readonly<Record<string, ServerLink>>;
