@@ -1,3 +1,4 @@
+import { connectionsOf } from "../src/agent/hooks/servers.ts";
 import { pauseAfter } from "../src/agent/state/ask.ts";
 import { ProblemError } from "../src/session/problems.ts";
 import type { Decision } from "../src/session/decisions.ts";
@@ -57,8 +58,8 @@ interface PendingRemoval extends TenantAddress {
   readonly told: string;
   /** 1 if the session may have a sandbox, else 0. */
   readonly sandboxed: number;
-  /** What ends the sessions of MCP servers, by their names, as JSON; absent in rows of an older release. */
-  readonly servers?: string;
+  /** Names of MCP servers with what ends a session there, as JSON. */
+  readonly servers: string;
   /** Browser that the session left open; null or absent if it left none. */
   readonly browser?: string | null;
 }
@@ -146,10 +147,10 @@ const endServersMs = 5_000;
  */
 const endRemotes = async (
   { engine, tenant: find }: RemovalContext,
-  { servers = "{}", browser = null, tries, tenant, jurisdiction }: PendingRemoval,
+  { servers, browser = null, tries, tenant, jurisdiction }: PendingRemoval,
 ): Promise<void> => {
   if (tries > 0) return;
-  const connections = Object.entries(JSON.parse(servers) as Record<string, Json>);
+  const connections = JSON.parse(servers) as readonly (readonly [string, Json])[];
   const address = { tenant, jurisdiction };
   const authorizerOf = createAuthorizer((asked) => find(address).authorizeServer({ ...asked, address }), {
     session: null,
@@ -166,10 +167,10 @@ const endRemotes = async (
 };
 
 const serverSessionsOf = ({ engine }: RemovalContext, { serverLinks }: Session): string => {
-  const found = Object.entries(serverLinks).map(
-    ([name, { connection }]) => [name, engine.servers.sessionOf(connection)] as const,
+  const found = Object.entries(serverLinks).flatMap(([name, link]) =>
+    connectionsOf(link).map((connection) => [name, engine.servers.sessionOf(connection)] as const),
   );
-  return JSON.stringify(Object.fromEntries(found.filter(([, session]) => session !== null)));
+  return JSON.stringify(found.filter(([, session]) => session !== null));
 };
 
 /** Replaces the rows of a session by what is still to be done about it. */

@@ -72,7 +72,7 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
     super(ctx, env);
     let logins: TenantLogins | null = null;
     this.#logins = () => {
-      const { servers, redactor } = engines().deployed();
+      const { servers, redactor, team } = engines().deployed();
       const sealer = sealerOf(env as Bindings);
       return (logins ??= createTenantLogins({
         tables: this.#tables,
@@ -85,6 +85,7 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
         },
         redactor,
         now: Date.now,
+        askMs: team.limits.asks.timeout,
       }));
     };
   }

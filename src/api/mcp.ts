@@ -12,8 +12,6 @@ import { readCommandBody } from "./route.ts";
 
 const connectMs = 20_000;
 
-const endMs = 5_000;
-
 const noSandbox = (): never => {
   throw new Error("there is no sandbox without a session");
 };
@@ -34,15 +32,12 @@ export const connectServer = async (context: AuthorizedContext): Promise<Respons
       tenant.authorizeServer({ ...asked, address: { tenant: owner, jurisdiction } }),
   };
   const servers = createPinnedServers(router.servers, store, { session: null, interactive: () => true });
-  const outside = { signal: AbortSignal.timeout(connectMs), sandbox: noSandbox };
-  const answer = await servers.list(name, null, outside);
+  const outside = { signal: AbortSignal.timeout(connectMs), sandbox: noSandbox, keep: null };
+  const answer = await servers.list(name, [], outside);
   if (!answer.ok) {
     const { state, reason, login } = answer;
     return jsonResponse({ name, state, error: reason, ...(login === undefined ? {} : { url: login }) });
   }
-  // No session uses the server's session of this connection.
-  const reach = { signal: AbortSignal.timeout(endMs), authorize: servers.authorize(name) };
-  await router.servers.end(name, answer.connection, reach).catch(() => undefined);
   const { tools, changes, omitted } = answer;
   return jsonResponse({
     name,

@@ -80,9 +80,10 @@ export const lockServers = async (terminal: Terminal, team: Team): Promise<boole
     if (before !== undefined) lock[name] = before;
     if (url === undefined) continue;
     const signal = AbortSignal.timeout(listMs);
-    const answer = await servers.list(name, null, {
+    const answer = await servers.list(name, [], {
       signal,
       sandbox: noSandbox,
+      keep: null,
       authorize: createAuthorizer(servers, server),
     });
     if (answer.ok) lock[name] = Object.fromEntries(answer.tools.map((tool) => [tool.name, tool.hash]));

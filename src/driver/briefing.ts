@@ -3,7 +3,7 @@ import type { BriefingResult, BriefingMemory } from "../agent/hooks/briefing.ts"
 import { applyBriefing, localizeTermsOf } from "../agent/hooks/briefing.ts";
 import { isPreparing, preparingPhaseOf } from "../agent/hooks/preparing.ts";
 import type { ServerAnswer, WantedServer } from "../agent/hooks/servers.ts";
-import { wantedServers } from "../agent/hooks/servers.ts";
+import { keepConnection, wantedServers } from "../agent/hooks/servers.ts";
 import { wordsOf, memoryOwnerOf } from "../agent/memory/memories.ts";
 import { pruneReflections, matchReflections } from "../agent/memory/reflections.ts";
 import type { Reflection } from "../agent/state/records.ts";
@@ -119,14 +119,18 @@ const fetchLocalized = async (
 
 const askServer = async (
   work: WorkContext,
-  { name: server, connection }: WantedServer,
+  { name: server, over }: WantedServer,
   late: boolean,
 ): Promise<ServerAnswer> => {
   const { host } = work;
   const answer = late
     ? null
     : await withTimeout(work, topicTimeoutMs.servers, (ending) =>
-        host.servers.list(server, connection, { signal: ending.signal(), sandbox: () => host.sandbox() }),
+        host.servers.list(server, over, {
+          signal: ending.signal(),
+          sandbox: () => host.sandbox(),
+          keep: (connection) => host.update((draft) => keepConnection(draft, server, connection, over)),
+        }),
       );
   return answer ?? { server, ok: false, state: "failed", reason: "no answer came in time" };
 };

@@ -11,7 +11,7 @@ import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gat
 import type { Sandbox } from "../sandbox/contract.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import type { AuthorizeServer } from "../tools/egress/server-authorization.ts";
-import type { ToolOutput } from "../tools/define-tool.ts";
+import type { KeepConnection, ToolOutput } from "../tools/define-tool.ts";
 import type { Tickets } from "./model-call.ts";
 
 /** Rate limits and health of one provider. */
@@ -33,8 +33,12 @@ export interface ServerLister {
   /** Asks a server for its tools; it never rejects. */
   list(
     name: string,
-    connection: Json,
-    outside: { readonly signal: AbortSignal; readonly sandbox: () => Sandbox },
+    over: readonly Json[],
+    outside: {
+      readonly signal: AbortSignal;
+      readonly sandbox: () => Sandbox;
+      readonly keep: KeepConnection;
+    },
   ): Promise<ServerAnswer>;
   /** Obtains the tenant's tokens for a server. */
   authorize(server: string): AuthorizeServer;

@@ -1,6 +1,7 @@
 import { findCall } from "../agent/calls/tool-calls.ts";
 import { placeOf, validGrants } from "../agent/calls/grants.ts";
 import type { Agent } from "../agent/definition/agent.ts";
+import { keepConnection } from "../agent/hooks/servers.ts";
 import type { Call } from "../agent/state/call.ts";
 import { argsOf } from "../agent/state/call.ts";
 import type { Session } from "../agent/state/session.ts";
@@ -120,7 +121,12 @@ const serverOf = (host: Host, { tools }: Agent, { call }: Call): ToolContext["se
   const link = host.read().serverLinks[name];
   if (link === undefined) return null;
   const { connection, retryAt } = link;
-  return { connection, retryAt, authorize: host.servers.authorize(name) };
+  return {
+    connection,
+    retryAt,
+    authorize: host.servers.authorize(name),
+    keep: (opened, over) => host.update((draft) => keepConnection(draft, name, opened, [over])),
+  };
 };
 
 /** Lets a call see and change the page of the session's browser while the call is running. */

@@ -39,9 +39,14 @@ export interface ToolOutput {
   readonly server?: ServerReport;
 }
 
+/**
+ * Stores a new connection to an MCP server, from which the next clients are created without a handshake. `over` is one
+ * whose session the server has ended, or null.
+ */
+export type KeepConnection = (connection: Json, over: Json) => void;
+
 /** Findings of a call about its MCP server. */
 export interface ServerReport {
-  readonly connection: Json;
   /** Whether the server reported that its list of tools has changed. */
   readonly listChanged: boolean;
   /** Reason why the server could not be used; null if it could. */
@@ -136,6 +141,7 @@ export interface ToolContext extends ToolReach {
     readonly connection: Json;
     readonly retryAt: number;
     readonly authorize: AuthorizeServer;
+    readonly keep: KeepConnection;
   } | null;
   /** Media that the model of the calling agent accepts. */
   readonly sees: { readonly images: boolean; readonly documents: boolean };

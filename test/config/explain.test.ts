@@ -65,3 +65,48 @@ test("CF-37: no key of the schema is missing in explain", async () => {
   const keys = [...Object.keys(agent.shape), ...Object.keys(sections.shape)];
   expect(keys.filter((key) => !shown.has(key) && !elsewhere.includes(key))).toEqual([]);
 });
+
+test("★ CF-37 TB-5: explain shows the MCP servers of an agent and what decides about their tools, without a secret", async () => {
+  const { team, draft, diagnostics } = await compile(`
+providers:
+  - { name: main, kind: anthropic, api_key: "\${KEY}", model: claude-sonnet-5-5 }
+agents:
+  - name: guide
+    description: Guides people.
+    toolboxes: [sea, { name: lake, tools: [lake__find, dive.in] }, shore]
+    permissions:
+      preset: sandboxed
+      rules:
+        - { tool: "sea__delete_*", action: deny }
+        - { tool: "*__write", action: allow }
+        - { tool: lake__find, action: allow }
+mcp_servers:
+  - name: sea
+    url: "https://sea.example/mcp?token=\${SEA_TOKEN}"
+    headers: { X-Sea: "Bearer \${SEA_TOKEN}" }
+    auth: client_credentials
+    credentials: { client_id: "\${SEA_ID}", client_secret: "\${SEA_SECRET}", issuer: "https://login.example" }
+  - { name: lake, url: "https://lake.example/mcp", trust: true, tools: [find, dive.in, drown] }
+  - { name: shore, command: npx, args: ["-y", shore], env: { SHORE_KEY: "\${SHORE}" }, tools: [walk] }
+  - { name: unused, url: "https://unused.example/mcp" }
+`);
+  if (team === null || draft === null) throw new Error(JSON.stringify(diagnostics));
+  const rows = explainAgent(draft, team, "guide", [], 0);
+  const shown = rows.filter(({ section }) => section === "servers" || section === "tools");
+  expect(shown.map(({ section, key, value, origin }) => [section, key, value, origin])).toEqual([
+    ["servers", "sea", "https://sea.example/mcp?…", "line 16"],
+    ["servers", "lake", "https://lake.example/mcp", "line 20"],
+    ["servers", "shore", "command npx", "line 21"],
+    ["tools", "sea.sea__*", "unsafe, ask; deny sea__delete_*; allow *__write", "preset sandboxed"],
+    ["tools", "lake.lake__find", "unsafe unless its server says otherwise, allow", "rule allow lake__find"],
+    ["tools", "lake.lake__dive_in", "unsafe unless its server says otherwise, ask", "preset sandboxed"],
+    ["tools", "shore.shore__walk", "unsafe, ask", "preset sandboxed"],
+  ]);
+  const general = explainTeam(draft, team);
+  const of = (section: string, key: string): unknown =>
+    general.find((row) => row.section === section && row.key === key)?.value;
+  expect(of("server sea", "url")).toBe("https://sea.example/mcp?…");
+  expect(of("server unused", "new_tools")).toBe("quarantine");
+  const secret = /SEA_TOKEN|SEA_SECRET|SHORE\}/;
+  expect([...rows, ...general].filter(({ value }) => secret.test(JSON.stringify(value)))).toEqual([]);
+});

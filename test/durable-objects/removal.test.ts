@@ -271,20 +271,24 @@ test("RE-P14 TB-25: a session goes, whatever its MCP servers said of themselves;
     jurisdiction: "",
     id: "long",
     sandboxed: false,
-    serverLinks: { sea: { connection: long }, land: { connection: long }, old: { connection: "s1" } },
+    serverLinks: {
+      sea: { connection: long, earlier: [] },
+      land: { connection: null, earlier: ["s0"] },
+      old: { connection: "s1", earlier: [long, "s0"] },
+    },
     page: null,
   };
   const kept = await runInDurableObject(session.stub(), (_instance, { storage }) => {
     const engine = {
       logLine: () => undefined,
-      servers: { sessionOf: (connection: unknown) => (connection === "s1" ? "s1" : null) },
+      servers: { sessionOf: (connection: unknown) => (connection === long ? null : connection) },
     };
     const outside = () => ({ engine, tenant: () => ({}) });
     const removal = createRemoval(storage, { reset: () => undefined } as never, outside as never);
     removal.begin(state as never, {} as never);
     return storage.sql.exec("SELECT servers FROM removal").one()["servers"];
   });
-  expect(kept).toBe('{"old":"s1"}');
+  expect(kept).toBe('[["land","s0"],["old","s1"],["old","s0"]]');
 });
 
 test("★ TB-20 RE-P14: the browser of a session that is deleted in mid-run is closed, once, however often the rest is tried", async () => {

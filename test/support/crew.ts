@@ -8,6 +8,7 @@ import { engineOf } from "./teams.ts";
 import type { Message, ToolResultPart } from "../../src/chat/message.ts";
 import type { ChildItem } from "../../src/agent/state/child.ts";
 import type { DataOf, EventType, StoredEvent } from "../../src/agent/state/events.ts";
+import type { Tables } from "../../src/engine/access/database.ts";
 import type { Bindings } from "../../src/engine/secrets/secrets.ts";
 import type { Middleware } from "../../src/agent/definition/guard.ts";
 import type { Tool } from "../../src/tools/define-tool.ts";
@@ -29,6 +30,8 @@ export interface CrewOptions {
   readonly tools?: readonly Tool[];
   /** Bindings of the deployment. */
   readonly env?: Bindings;
+  /** The tables of the tenant. */
+  readonly tables?: Tables;
   /** Middleware of the team's extensions. */
   readonly middleware?: readonly Middleware[];
 }
@@ -87,7 +90,7 @@ export const crewYaml = (members: readonly Member[], team = ""): string =>
 /** Opens sessions of such a team, which is built once; its probes count the calls of all of them. */
 export const crewOf = async (
   members: readonly Member[],
-  { team = "", create = {}, instant = true, tools = [], middleware = [], env }: CrewOptions = {},
+  { team = "", create = {}, instant = true, tools = [], middleware = [], env, tables }: CrewOptions = {},
 ): Promise<() => Crew> => {
   const probe = createProbe(instant);
   const toolbox = { ...probe.toolbox, tools: [...probe.toolbox.tools, ...tools] };
@@ -97,7 +100,11 @@ export const crewOf = async (
     ...(env === undefined ? {} : { env }),
   });
   return () => {
-    const bench = openBench({ engine });
+    const bench = openBench({
+      engine,
+      ...(env === undefined ? {} : { env }),
+      ...(tables === undefined ? {} : { tables }),
+    });
     bench.ok("create", create);
     return { bench, probe };
   };

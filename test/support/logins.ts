@@ -8,14 +8,22 @@ import type { Bindings } from "../../src/engine/secrets/secrets.ts";
 
 /** The logins of a bench's tenant, ended by the query of the address that a person was sent back to. */
 export const createLogins = (
-  { servers, redactor }: Engine,
+  { servers, redactor, team }: Engine,
   env: Bindings,
   tables: Tables,
   now: () => number,
   sessions: LoginSessions,
 ): Pick<TenantLogins, "authorize"> & { readonly finish: (query: string) => Promise<LoginEnd> } => {
   const sealer = sealerOf(env);
-  const logins = createTenantLogins({ tables, sealer, logins: servers.logins, redactor, now, sessions });
+  const logins = createTenantLogins({
+    tables,
+    sealer,
+    logins: servers.logins,
+    redactor,
+    now,
+    sessions,
+    askMs: team.limits.asks.timeout,
+  });
   return {
     authorize: logins.authorize,
     finish: async (query) => {

@@ -30,7 +30,7 @@ export interface McpServerOptions {
     context: ServerContext,
   ) => Answer | Promise<Answer>;
   /** The id of the session that it gives to whoever greets it in the older way. */
-  readonly session?: string;
+  readonly session?: string | (() => string);
   /** Tools of one page; absent: all. */
   readonly pageSize?: number;
   /** Looks at a request before the server does, and may answer it. */
@@ -112,7 +112,8 @@ export const startMcpServer = async (options: McpServerOptions): Promise<TestMcp
       }),
     );
     const greets = told.rpc === "initialize" && options.session !== undefined;
-    const session = greets ? { "mcp-session-id": options.session } : {};
+    const { session: given = "" } = options;
+    const session = greets ? { "mcp-session-id": typeof given === "string" ? given : given() } : {};
     response.writeHead(answer.status, { ...Object.fromEntries(answer.headers), ...session });
     if (answer.body === null) response.end();
     else

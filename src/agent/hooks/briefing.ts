@@ -10,9 +10,16 @@ import type { Run, BriefingTopic } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft, NewMessage } from "../transaction/draft.ts";
 import { agentOf, emit, createMessage, runOf, threadOf } from "../transaction/draft.ts";
-import { pauseForAnswer, preparingPhaseOf, startPreparing } from "./preparing.ts";
+import { keepMemo, pauseForAnswer, preparingPhaseOf, resumePreparing, startPreparing } from "./preparing.ts";
 import type { ServerAnswer } from "./servers.ts";
-import { applyServerAnswers, declineLogin, reportLogin, serverLinkOf, wantedServers } from "./servers.ts";
+import {
+  applyServerAnswers,
+  declineLogin,
+  hasSignedInSince,
+  reportLogin,
+  serverLinkOf,
+  wantedServers,
+} from "./servers.ts";
 import { cleanText } from "../../chat/text.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 
@@ -148,7 +155,14 @@ const checkLoginOrDecline = (draft: Draft, threadId: string, server: string): bo
 /** Asks a person to sign in; afterwards the run asks the servers again. */
 const askForLogin = (draft: Draft, threadId: string, server: string, url: string): void => {
   const { timeoutMs } = agentOf(draft, threadId).asks;
-  const key = `login ${server} ${loginKeysOf(draft, threadId, server).length}`;
+  const asked = loginKeysOf(draft, threadId, server).length;
+  const key = `login ${server} ${asked}`;
+  const { startedAt = 0 } = preparingPhaseOf(runOf(draft, threadId)) ?? {};
+  if (asked === 0 && hasSignedInSince(draft.state, server, startedAt)) {
+    keepMemo(draft, threadId, key, "approve");
+    resumePreparing(draft, threadId);
+    return;
+  }
   const authorization = { server, url, login: true } as const;
   pauseForAnswer(draft, threadId, { key, fallback: "", timeoutMs }, { authorization });
   reportLogin(draft, threadId, server);

@@ -17,6 +17,7 @@ const longestError = 2_000;
 /** Link to a server that was never asked. */
 const newLink: ServerLink = {
   connection: null,
+  earlier: [],
   listedAt: null,
   stale: false,
   failures: 0,
@@ -64,7 +65,6 @@ export type ServerAnswer = {
       readonly tools: readonly ServerTool[];
       /** Says of each tool that is not offered why. */
       readonly omitted: readonly string[];
-      readonly connection: Json;
       /** Tools that are quarantined. */
       readonly changes: readonly ToolChange[];
     }
@@ -103,11 +103,15 @@ const isInUse = (
 ): boolean =>
   Object.values(threads).some(({ id, run }) => id !== threadId && run !== null && mayUse(find(id), server));
 
+/** Lists the connections to a server whose sessions may still be open. */
+export const connectionsOf = ({ connection, earlier }: ServerLink): readonly Json[] =>
+  [connection, ...earlier].filter((each) => each !== null);
+
 /** Server that a run asks for its tools. */
 export interface WantedServer {
   readonly name: string;
-  /** Connection whose session the new list ends; null while other runs may use it. */
-  readonly connection: Json;
+  /** Connections whose sessions the new list ends; none while other runs may use them. */
+  readonly over: readonly Json[];
 }
 
 /** Lists the servers that a run asks for their tools before its first turn. */
@@ -122,11 +126,28 @@ export const wantedServers = (
     const inUse = isInUse(state, threadId, name, find);
     const isNeeded = link.failures > 0 ? required : link.listedAt === null;
     const isWanted = isNeeded || (!inUse && isListDue(link, toolsOf(state, name), now));
-    return isWanted ? [{ name, connection: inUse ? null : link.connection }] : [];
+    return isWanted ? [{ name, over: inUse ? [] : connectionsOf(link) }] : [];
   });
 
 const setLink = (draft: Draft, server: string, link: ServerLink): void => {
   draft.state.serverLinks = { ...draft.state.serverLinks, [server]: link };
+};
+
+/** Number of earlier connections that are kept: if more are left, their server has lost the oldest by itself. */
+const mostEarlier = 50;
+
+/** Stores the connection of a handshake, before it is used; the sessions of those in `over` have ended. */
+export const keepConnection = (
+  draft: Draft,
+  server: string,
+  connection: Json,
+  over: readonly Json[],
+): void => {
+  const link = serverLinkOf(draft.state, server);
+  const gone = new Set([connection, ...over].map(canonicalJson));
+  const earlier = connectionsOf(link).filter((each) => !gone.has(canonicalJson(each)));
+  const kept = { ...link, connection, earlier: earlier.slice(0, mostEarlier) };
+  if (canonicalJson(kept) !== canonicalJson(link)) setLink(draft, server, kept);
 };
 
 const reportStatus = (draft: Draft, threadId: string, status: DataOf<"mcp_status">): void => {
@@ -162,18 +183,17 @@ const reportList = (
 };
 
 const applyList = (draft: Draft, threadId: string, answer: Extract<ServerAnswer, { ok: true }>): void => {
-  const { server, tools, connection } = answer;
-  const { now } = draft.context;
+  const { server, tools } = answer;
   const link = serverLinkOf(draft.state, server);
   const before = toolsOf(draft.state, server);
   const isKnown = link.listedAt !== null;
   if (isKnown && isInUse(draft.state, threadId, server, (id) => agentOf(draft, id))) {
     const listChanged = !isSameList(before, tools);
-    if (link.failures > 0)
-      applyServerReport(draft, threadId, server, { connection, listChanged, failure: null });
+    if (link.failures > 0) applyServerReport(draft, threadId, server, { listChanged, failure: null });
     return;
   }
-  setLink(draft, server, { ...newLink, connection, listedAt: now });
+  const { connection, earlier } = link;
+  setLink(draft, server, { ...newLink, connection, earlier, listedAt: draft.context.now });
   const isSame = isKnown && isSameList(before, tools);
   if (!isSame) draft.state.serverTools = { ...draft.state.serverTools, [server]: tools };
   if (!isSame || link.failures > 0) reportList(draft, threadId, answer);
@@ -198,6 +218,14 @@ export const reportLogin = (draft: Draft, threadId: string, server: string): voi
 /** Records that a person was asked to sign in and did not. */
 export const declineLogin = (draft: Draft, server: string): void =>
   setLink(draft, server, { ...serverLinkOf(draft.state, server), declined: true });
+
+/** Records that a person signed in: whoever learned before that a login is needed tries again instead of asking. */
+export const recordSignIn = (draft: Draft, server: string): void =>
+  setLink(draft, server, { ...serverLinkOf(draft.state, server), signedInAt: draft.context.now });
+
+/** Returns whether a person signed in at a server after work began which then found that a login is needed. */
+export const hasSignedInSince = (state: Session, server: string, startedAt: number): boolean =>
+  (serverLinkOf(state, server).signedInAt ?? 0) > startedAt;
 
 /** Applies the servers' answers; the run goes on without those that did not answer, unless it requires them. */
 export const applyServerAnswers = (
@@ -224,21 +252,15 @@ export const applyServerReport = (
   draft: Draft,
   threadId: string,
   server: string,
-  { connection, listChanged, failure }: ServerReport,
+  { listChanged, failure }: ServerReport,
 ): void => {
   if (failure !== null) {
     applyFailure(draft, threadId, { server, state: "failed", reason: failure });
     return;
   }
   const link = serverLinkOf(draft.state, server);
-  const isSame = canonicalJson(link.connection) === canonicalJson(connection);
-  if (isSame && link.failures === 0 && link.stale === (link.stale || listChanged)) return;
-  setLink(draft, server, {
-    ...link,
-    connection: isSame ? link.connection : connection,
-    stale: link.stale || listChanged,
-    failures: 0,
-    retryAt: 0,
-  });
+  const stale = link.stale || listChanged;
+  if (link.failures === 0 && link.stale === stale) return;
+  setLink(draft, server, { ...link, stale, failures: 0, retryAt: 0 });
   if (link.failures > 0) reportStatus(draft, threadId, { server, state: "connected" });
 };

@@ -58,7 +58,10 @@ export type ServerTools = Readonly<Record<string, readonly ServerTool[]>>;
 
 /** Connection to a server, with what the client wrote down; times are milliseconds since the epoch. */
 export interface ServerLink {
+  /** Connection for the next calls. */
   readonly connection: Json;
+  /** Earlier connections, whose sessions at the server may still be open. */
+  readonly earlier: readonly Json[];
   /** When the list was fetched; null if there is none. */
   readonly listedAt: number | null;
   /** Whether the server said that its list has changed. */
@@ -69,6 +72,8 @@ export interface ServerLink {
   readonly retryAt: number;
   /** Whether a person was asked to sign in and did not: no one is asked again before the server can be used. */
   readonly declined?: true;
+  /** When a person last signed in, be it for another session. */
+  readonly signedInAt?: number;
 }
 
 export type ServerLinks = Readonly<Record<string, ServerLink>>;

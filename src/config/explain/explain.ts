@@ -1,9 +1,6 @@
 import { isJsonObject } from "../../chat/json.ts";
 import { effects } from "../../effects/index.ts";
 import { providerKinds } from "../../providers/schema.ts";
-import { boundActsOf } from "../../tools/acts.ts";
-import type { Safety } from "../../tools/define-tool.ts";
-import { isUnexpired, namesTool, verdict } from "../../tools/permission.ts";
 import { priceOfTarget, windowOfTarget } from "../checks/models.ts";
 import type { ContextFile } from "../build/context.ts";
 import type { Path } from "../document/diagnostics.ts";
@@ -14,8 +11,10 @@ import { extensionOffset } from "../extension-agents.ts";
 import { builtInToolboxes } from "../known.ts";
 import { middlewareKinds } from "../sections/agent.ts";
 import { guardKeys } from "../sections/agents.ts";
-import type { TeamAgent, Team } from "../team.ts";
+import type { Team } from "../team.ts";
 import { effectRows } from "./explain-effects.ts";
+import type { EffectiveTool } from "./explain-tools.ts";
+import { serverRows, toolRows, withoutQuery } from "./explain-tools.ts";
 
 /** Explains the compiled values of a team, each with its origin. */
 
@@ -57,37 +56,6 @@ const sectionRows = (draft: TeamDraft, base: Path, section: string, value: unkno
     value: leaf.value,
     origin: originOf(draft, [...base, ...leaf.path]),
   }));
-
-/** Tool as the engine computes it for an agent. */
-interface EffectiveTool {
-  readonly name: string;
-  readonly toolbox: string;
-  readonly safety: string;
-}
-
-/** Returns the rows of the tools: each with its class, and what decides about its calls. */
-const toolRows = (
-  draft: TeamDraft,
-  team: Team,
-  agent: TeamAgent,
-  tools: readonly EffectiveTool[],
-  now: number,
-): ExplainedValue[] => {
-  const rules = [...team.permissions.rules, ...(agent.permissions?.rules ?? [])].filter((rule) =>
-    isUnexpired(rule, now),
-  );
-  const preset = agent.permissions?.preset ?? team.permissions.preset;
-  const policy = { preset, rules, grants: [], hosts: team.egress.allow, afterUntrusted: "off" } as const;
-  return tools.map(({ name, toolbox, safety }) => {
-    const does = boundActsOf(draft.definitions.get(name) ?? {});
-    const acts = does.map((act) => ({ act, subject: "" }));
-    const call = { tool: name, toolbox, safety: safety as Safety, subjects: [], acts, now };
-    const { verdict: found, by } = verdict(policy, call);
-    const special = rules.filter((rule) => rule.match !== undefined && namesTool(rule, name, does));
-    const except = special.map(({ action, match }) => `; ${action} ${String(match)}`).join("");
-    return { section: "tools", key: `${toolbox}.${name}`, value: `${safety}, ${found}${except}`, origin: by };
-  });
-};
 
 const modelRows = (draft: TeamDraft, { index, value }: ListEntry<AgentShape>): ExplainedValue[] => {
   const base: Path = ["agents", index];
@@ -194,6 +162,7 @@ export const explainAgent = (
   return [
     ...modelRows(draft, listed),
     ...plain,
+    ...serverRows(draft, team, agent, originOf),
     ...toolRows(draft, team, agent, tools, now),
     ...callRows(calls),
     ...effectRows(draft, listed, agent, originOf),
@@ -225,13 +194,10 @@ const teamSections = [
   "default_context_windows",
 ] as const;
 
-/** Returns a value without the query of an address, which may hold a key. */
-const withoutQuery = ({ key, value }: ExplainedValue): unknown =>
-  /(^|\.)(base_url|url|endpoint)$/.test(key) && typeof value === "string"
-    ? value.replace(/\?[^]*$/, "?…")
-    : value;
+const shownValue = ({ key, value }: ExplainedValue): unknown =>
+  /(^|\.)(base_url|url|endpoint)$/.test(key) && typeof value === "string" ? withoutQuery(value) : value;
 
-const hiddenKeys = /^(api_key|secret|client_secret|private_key)$|(^|\.)(headers|env)(\.|$)/;
+const hiddenKeys = /(^|\.)(api_key|secret|client_secret|private_key)$|(^|\.)(headers|env)(\.|$)/;
 
 /** Explains what applies to the whole team; values of keys, headers and environments are not shown. */
 export const explainTeam = (draft: TeamDraft, team: Team): ExplainedValue[] =>
@@ -246,11 +212,14 @@ export const explainTeam = (draft: TeamDraft, team: Team): ExplainedValue[] =>
       const { script: _, name, ...provider } = value;
       return sectionRows(draft, ["providers", index], `provider ${name}`, provider);
     }),
+    ...team.mcp_servers.flatMap(({ name, ...server }, index) =>
+      sectionRows(draft, ["mcp_servers", index], `server ${name}`, server),
+    ),
     ...teamSections.flatMap((section) => sectionRows(draft, [section], section, team[section] ?? "off")),
   ].map((row) =>
     hiddenKeys.test(row.key) || /headers|env/.test(row.section)
       ? { ...row, value: "(not shown)" }
-      : { ...row, value: withoutQuery(row) },
+      : { ...row, value: shownValue(row) },
   );
 
 /** Names of a list with what belongs to each: the parameters of an effect, the tools of a toolbox. */

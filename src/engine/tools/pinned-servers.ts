@@ -28,7 +28,7 @@ export interface TenantServerStore {
 interface PinnedServers {
   readonly list: (
     name: string,
-    connection: Json,
+    over: readonly Json[],
     outside: Omit<Parameters<Servers["list"]>[2], keyof Pick<ServerReach, "authorize">>,
   ) => Promise<ServerAnswer>;
   /** Obtains the tenant's tokens for a server. */
@@ -63,8 +63,8 @@ export const createPinnedServers = (
   const authorize = createAuthorizer(authorizeServer, asker);
   return {
     authorize,
-    list: async (name, connection, outside) => {
-      const answer = await list(name, connection, { ...outside, authorize: authorize(name) });
+    list: async (name, over, outside) => {
+      const answer = await list(name, over, { ...outside, authorize: authorize(name) });
       const seen = await sawServer({ ...sightingOf(answer), ...pinning(name) }).catch(() => null);
       if (!answer.ok) return answer;
       if (seen === null) {

@@ -101,11 +101,11 @@ const answerAsking = (
 /** Returns the output of a call that its server ended, with what it reports about the server. */
 const outputOf = (
   { name }: McpServer,
-  { connection, listChanged }: Omit<McpCallReport, "end">,
+  { listChanged }: Omit<McpCallReport, "end">,
   end: Exclude<McpCallReport["end"], Asking>,
   progress: CallProgress,
 ): ToolOutput | Parked => {
-  const server = { connection, listChanged, failure: null };
+  const server = { listChanged, failure: null };
   if (end.kind === "login") return askForLogin(name, end.url, progress);
   if (end.kind === "output") return { ...end.output, server };
   const failed = { ...server, failure: end.reason };
@@ -119,8 +119,18 @@ const withheldText = (name: string): string =>
     `${name} has changed since its server's tools were approved; go on without it until an administrator approves it`,
   );
 
+/** Caller's part of a request to a server. */
+interface CallReach {
+  readonly authorize: AuthorizeServer;
+  readonly keep: McpEndpoint["keep"];
+}
+
 /** Stands in for an unknown server, whose tools need no token. */
-const noTokens: AuthorizeServer = async () => ({ kind: "token", token: null });
+const unknownServer: CallReach & { readonly connection: Json } = {
+  connection: null,
+  authorize: async () => ({ kind: "token", token: null }),
+  keep: null,
+};
 
 interface ServerCall {
   readonly client: McpClient;
@@ -142,11 +152,16 @@ const send = async (safety: Safety, call: ServerCall): Promise<McpCallReport> =>
     context,
   };
   const request = answers === undefined ? given : { ...given, answers };
-  const first = await client.call(endpoint, connection, request);
+  let newest = connection;
+  const keep: McpEndpoint["keep"] = (opened, over) => {
+    newest = opened;
+    endpoint.keep?.(opened, over);
+  };
+  const first = await client.call({ ...endpoint, keep }, connection, request);
   // A call that was cancelled says nothing about its server.
   if (first.end.kind === "lost" || first.end.kind === "unreachable") context.signal.throwIfAborted();
   if (first.end.kind !== "lost" || safety === "unsafe") return first;
-  const second = await client.call(endpoint, first.connection, request);
+  const second = await client.call(endpoint, newest, request);
   if (second.end.kind !== "lost") return second;
   return { ...second, end: { kind: "unreachable", reason: second.end.reason } };
 };
@@ -166,7 +181,7 @@ export const createServerTool = (
   server: McpServer,
   tool: ServerTool,
   client: McpClient | null,
-  endpointOf: (authorize: AuthorizeServer) => Promise<McpEndpoint>,
+  endpointOf: (reach: CallReach) => Promise<McpEndpoint>,
 ): Tool => {
   const { name, description, schema, quarantined } = tool;
   const safety = safetyOf(server, tool);
@@ -177,9 +192,9 @@ export const createServerTool = (
   ): Promise<ToolOutput | Parked> => {
     const pause = pauseOf(server, context);
     if (pause !== null) return pause;
-    const { connection = null, authorize = noTokens } = context.server ?? {};
+    const { connection, ...reach } = context.server ?? unknownServer;
     if (client === null) return unreachable(server.name, "this deployment contains no MCP client");
-    const endpoint = await endpointOf(authorize).catch(errorMessageOf);
+    const endpoint = await endpointOf(reach).catch(errorMessageOf);
     if (typeof endpoint === "string") return unreachable(server.name, endpoint);
     const { wait } = progress;
     const answers = wait === null ? undefined : { responses: wait.answers, state: wait.state };

@@ -7,7 +7,7 @@ import type { ServerTool, ServerTools } from "../../agent/state/session.ts";
 import type { Sandbox } from "../../sandbox/contract.ts";
 import type { ListedTool, McpClient, McpEndpoint } from "../../toolboxes/mcp/port.ts";
 import { serverToolName } from "../../toolboxes/mcp/names.ts";
-import type { Toolbox } from "../../tools/define-tool.ts";
+import type { KeepConnection, Toolbox } from "../../tools/define-tool.ts";
 import type { Egress } from "../../tools/egress/egress.ts";
 import { errorMessageOf } from "../../tools/errors.ts";
 import type { Redactor } from "../../tools/redaction.ts";
@@ -26,6 +26,8 @@ import { createServerTool } from "./server-tool.ts";
 /** Caller's part of a request to a server. */
 export interface ServerReach {
   readonly signal: AbortSignal;
+  /** Stores the connections of handshakes; null if the caller makes no further requests. */
+  readonly keep: KeepConnection | null;
   /** Obtains the tenant's tokens for the server. */
   readonly authorize: AuthorizeServer;
 }
@@ -34,16 +36,16 @@ export interface ServerReach {
 export interface Servers {
   /** Returns the toolboxes of the lists that a session keeps. */
   readonly toolboxes: (tools: ServerTools | null) => readonly Toolbox[];
-  /** Asks a server for its tools; it never rejects. */
+  /** Asks a server for its tools, and ends the sessions of the connections that are over; it never rejects. */
   readonly list: (
     name: string,
-    connection: Json,
+    over: readonly Json[],
     outside: ServerReach & { readonly sandbox: () => Sandbox },
   ) => Promise<ServerAnswer>;
   /** Returns the part of a connection with which the server's session can be ended; null if the server keeps none. */
   readonly sessionOf: (connection: Json) => Json;
   /** Ends a server's session of a deleted session; rejects if the server does not answer. */
-  readonly end: (name: string, connection: Json, outside: ServerReach) => Promise<void>;
+  readonly end: (name: string, connection: Json, outside: Omit<ServerReach, "keep">) => Promise<void>;
   /** Returns the settings in the team's file about changes of a server's tools. */
   readonly pinning: (name: string) => Pick<ServerSighting, "lock" | "allowNew">;
   readonly logins: ServerLogins;
@@ -96,7 +98,7 @@ const createSender =
     const isOwn = URL.parse(address)?.origin === url.origin;
     if (isOwn) for (const [name, value] of own) headers.set(name, value);
     const to = address === open ? url : address;
-    return egress(to, { ...init, headers, redirects: "follow", maxBytes: null, secrets });
+    return egress(to, { ...init, headers, redirects: "follow", keepMethod: true, maxBytes: null, secrets });
   };
 
 /** Wraps the authorization so that tokens are redacted from what the server returns. */
@@ -119,7 +121,7 @@ const createTokenKeeper = (
 const endpointOf = async (
   parts: ServerParts,
   server: McpServer,
-  obtain: AuthorizeServer,
+  { authorize: obtain, keep: given }: Pick<ServerReach, "authorize" | "keep">,
 ): Promise<McpEndpoint> => {
   const opened = await openServer(parts, server);
   const { transport, protocol } = server;
@@ -128,7 +130,8 @@ const endpointOf = async (
   const send = createSender(parts.egress, opened, shown.href);
   const { authorize, redact: withoutTokens } = createTokenKeeper(server, obtain);
   const redact = <T>(value: T): T => withoutTokens(parts.redactor.value(value));
-  return { url: shown.href, transport, protocol, send, authorize, redact };
+  const keep = given && ((connection: Json, over: Json) => given(redact(connection), over));
+  return { url: shown.href, transport, protocol, send, keep, authorize, redact };
 };
 
 /** Lists names in the team's file that are not among the offered tools. */
@@ -196,13 +199,13 @@ export const unseenServerTool = ({ mcp_servers }: Pick<Team, "mcp_servers">, nam
 const listServer = async (
   parts: ServerParts,
   server: McpServer,
-  connection: Json,
-  { signal, authorize }: ServerReach,
-): Promise<NamedTools & { readonly connection: Json }> => {
+  over: readonly Json[],
+  reach: ServerReach,
+): Promise<NamedTools> => {
   if (parts.client === null) throw new Error("this deployment contains no MCP client; build it again");
-  const endpoint = await endpointOf(parts, server, authorize);
+  const endpoint = await endpointOf(parts, server, reach);
   const hasPlace = (remote: string): boolean => isOffered(server, serverToolName(server.name, remote));
-  const listing = endpoint.redact(await parts.client.list(endpoint, connection, hasPlace, signal));
+  const listing = endpoint.redact(await parts.client.list(endpoint, over, hasPlace, reach.signal));
   const { tools, omitted } = nameTools(server.name, listing.tools);
   const missing = findMissing(
     parts,
@@ -212,7 +215,6 @@ const listServer = async (
   return {
     tools,
     omitted: [...listing.omitted, ...omitted, ...missing],
-    connection: listing.connection,
   };
 };
 
@@ -227,28 +229,27 @@ export const createServers = (parts: ServerParts): Servers => {
         description: `The MCP server ${server.name}.`,
         tools: (lists?.[server.name] ?? [])
           .filter((tool) => isOffered(server, tool.name))
-          .map((tool) =>
-            createServerTool(server, tool, client, (authorize) => endpointOf(parts, server, authorize)),
-          ),
+          .map((tool) => createServerTool(server, tool, client, (reach) => endpointOf(parts, server, reach))),
       })),
     sessionOf: (connection) => client?.sessionOf(connection) ?? null,
     end: async (name, connection, { signal, authorize }) => {
       const server = find(name);
       if (client === null || server?.url === undefined) return;
-      await client.end(await endpointOf(parts, server, authorize), connection, signal);
+      const endpoint = await endpointOf(parts, server, { authorize, keep: null });
+      await client.end(endpoint, connection, signal);
     },
     pinning: (name) => ({
       lock: ownEntry(team.mcp_lock, name) ?? null,
       allowNew: find(name)?.new_tools === "allow",
     }),
     logins: createServerLogins(parts),
-    list: async (name, connection, { sandbox, ...reach }) => {
+    list: async (name, over, { sandbox, ...reach }) => {
       const server = find(name);
       const failed = { server: name, ok: false, state: "failed" } as const;
       if (server?.command !== undefined) return { ...failed, reason: await describeProgram(server, sandbox) };
       if (server?.url === undefined) return { ...failed, reason: "the deployed team has no such server" };
       try {
-        const listed = await listServer(parts, server, connection, reach);
+        const listed = await listServer(parts, server, over, reach);
         return { server: name, ok: true, ...listed, changes: [] };
       } catch (error) {
         const { isAuth, login } = error as { readonly isAuth?: unknown; readonly login?: unknown };

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { findCall } from "../../agent/calls/tool-calls.ts";
+import { recordSignIn } from "../../agent/hooks/servers.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import type { Ask } from "../../agent/state/ask.ts";
 import type { Call, CallPlan } from "../../agent/state/call.ts";
@@ -289,6 +290,7 @@ export const awaitsLogin = (session: Pick<Session, "asks">, server: string): boo
 /** Answers every open ask of the session to sign in at this server. */
 export const settleLogins = (draft: Draft, { server, granted }: LoginSettlement): void => {
   const decision = granted ? "approve" : "deny";
+  if (granted) recordSignIn(draft, server);
   for (const ask of loginAsks(draft.state, server))
     answerAsk(
       draft,

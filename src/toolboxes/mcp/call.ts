@@ -4,15 +4,17 @@ import {
   ProtocolError,
   SdkError,
   SdkErrorCode,
+  SdkHttpError,
   UnsupportedProtocolVersionError,
 } from "@modelcontextprotocol/client";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
+import { fieldsOf, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
-import type { ToolOutput } from "../../tools/define-tool.ts";
+import type { KeepConnection, ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
-import type { AuthorizationError } from "./authorized-send.ts";
+import { AuthorizationError } from "./authorized-send.ts";
 import type { OpenClient } from "./connect.ts";
-import { LostAnswer, resume } from "./connect.ts";
+import { LostAnswer, resume, sessionOf } from "./connect.ts";
 import { outputOf } from "./content.ts";
 import { isAuthFailure, reasonOf, statusOf } from "./failure.ts";
 import type { McpCall, McpCallEnd, McpCallReport, McpClient, McpEndpoint } from "./port.ts";
@@ -59,10 +61,20 @@ const requestTool = ({ client, lost }: OpenClient, call: McpCall): Promise<CallT
   return Promise.race([answer, lost]);
 };
 
+/** Returns whether an HTTP error may be about the protocol: it holds one of its messages, or speaks of it. */
+const isAboutProtocol = (error: unknown): boolean => {
+  const text = error instanceof SdkHttpError ? error.data["text"] : undefined;
+  if (typeof text !== "string") return false;
+  return fieldsOf(parseJson(text) ?? null)["error"] !== undefined || /session|version|initiali/i.test(text);
+};
+
 /** Returns whether a server answered that it does not know the session, or no longer the revision. */
-const isStale = ({ isResumed }: OpenClient, error: unknown): boolean =>
-  isResumed &&
-  ([400, 404].includes(statusOf(error) ?? 0) || error instanceof UnsupportedProtocolVersionError);
+const isStale = ({ isResumed }: OpenClient, connection: Json, error: unknown): boolean => {
+  if (!isResumed) return false;
+  const status = statusOf(error);
+  if (status === 400) return sessionOf(connection) !== null || isAboutProtocol(error);
+  return status === 404 || error instanceof UnsupportedProtocolVersionError;
+};
 
 const refusedOutput = (error: ProtocolError): ToolOutput => {
   const code = error.code === INVALID_PARAMS ? "invalid_arguments" : "failed";
@@ -102,18 +114,20 @@ const answeredOutput = (error: unknown, wire: McpWire): ToolOutput | null => {
   return toolError("failed", `the server refused this call: it answered ${status}`);
 };
 
-/** Returns the end of a call that could not be sent for lack of a token. */
-const refusedEnd = ({ login, message }: AuthorizationError): McpCallEnd =>
-  login === null ? { kind: "unreachable", reason: message } : { kind: "login", url: login };
+/** Returns the end of a call that could not be sent. */
+const refusedEnd = (refusal: Error, { redact }: McpEndpoint): McpCallEnd =>
+  refusal instanceof AuthorizationError && refusal.login !== null
+    ? { kind: "login", url: refusal.login }
+    : { kind: "unreachable", reason: reasonOf(refusal, redact) };
 
-const failedEnd = (error: unknown, wire: McpWire, { redact }: McpEndpoint): McpCallEnd => {
+const failedEnd = (error: unknown, wire: McpWire, endpoint: McpEndpoint): McpCallEnd => {
   // If its answer was cut off, the server accepted the call, even if it then refused to send the rest.
   const refusal = error instanceof LostAnswer ? null : wire.refusal();
-  if (refusal !== null) return refusedEnd(refusal);
+  if (refusal !== null) return refusedEnd(refusal, endpoint);
   const output = answeredOutput(error, wire);
   if (output !== null) return { kind: "output", output };
   const isUnreachable = isAuthFailure(error) || isUnreached(error);
-  return { kind: isUnreachable ? "unreachable" : "lost", reason: reasonOf(error, redact) };
+  return { kind: isUnreachable ? "unreachable" : "lost", reason: reasonOf(error, endpoint.redact) };
 };
 
 const endOf = (result: CallToolResult, { context }: McpCall): McpCallEnd => {
@@ -122,17 +136,24 @@ const endOf = (result: CallToolResult, { context }: McpCall): McpCallEnd => {
   return { kind: "question", requests: inputRequests as unknown as Json, state: requestState };
 };
 
-/** Calls once; returns null if the server did not accept the call for the stored connection. */
+/** Says that the server did not accept a call for its connection; `isOver` if it no longer knows the session. */
+interface StaleEnd {
+  readonly kind: "stale";
+  readonly isOver: boolean;
+}
+
 const callOnce = async (
   endpoint: McpEndpoint,
   open: OpenClient,
   wire: McpWire,
+  connection: Json,
   call: McpCall,
-): Promise<McpCallEnd | null> => {
+): Promise<McpCallEnd | StaleEnd> => {
   try {
     return endOf(await requestTool(open, call), call);
   } catch (error) {
-    return isStale(open, error) ? null : failedEnd(error, wire, endpoint);
+    if (isStale(open, connection, error)) return { kind: "stale", isOver: statusOf(error) === 404 };
+    return failedEnd(error, wire, endpoint);
   }
 };
 
@@ -145,41 +166,41 @@ const openFor = async (
   try {
     return await resume(endpoint, wire, connection, signal);
   } catch (error) {
-    const refusal = wire.refusal();
-    return refusal === null
-      ? { kind: "unreachable", reason: reasonOf(error, endpoint.redact) }
-      : refusedEnd(refusal);
+    return refusedEnd(wire.refusal() ?? (error as Error), endpoint);
   }
 };
 
-/** Calls with a client from `connection`, or after a handshake if that is null; returns null if the session is over. */
-const attempt = async (
-  endpoint: McpEndpoint,
-  connection: Json,
-  call: McpCall,
-): Promise<McpCallReport | null> => {
+interface Attempt extends Omit<McpCallReport, "end"> {
+  readonly end: McpCallEnd | StaleEnd;
+}
+
+/** Calls with a client from `connection`, or after a handshake if that is null. */
+const attempt = async (endpoint: McpEndpoint, connection: Json, call: McpCall): Promise<Attempt> => {
   const wire = createWire(endpoint);
   const open = await openFor(endpoint, wire, connection, call);
-  if ("kind" in open) return { end: open, connection: null, listChanged: false };
+  if ("kind" in open) return { end: open, listChanged: false };
   let listChanged = false;
   open.client.setNotificationHandler("notifications/tools/list_changed", () => {
     listChanged = true;
   });
   try {
-    const end = await callOnce(endpoint, open, wire, call);
-    return end === null ? null : { end, connection: open.connection(), listChanged };
+    const end = await callOnce(endpoint, open, wire, connection, call);
+    return { end, listChanged };
   } finally {
     void open.close().catch(() => undefined);
   }
 };
 
-const overText = "the server does not keep a session";
+const reportOf = ({ end, listChanged }: Attempt): McpCallReport =>
+  end.kind === "stale"
+    ? { end: { kind: "unreachable", reason: "the server does not keep a session" }, listChanged }
+    : { end, listChanged };
 
 /** Calls a tool; begins a new session once if the session is over, since the server did not accept the call. */
-export const callTool: McpClient["call"] = async (endpoint, connection, call) =>
-  (await attempt(endpoint, connection, call)) ??
-  (await attempt(endpoint, null, call)) ?? {
-    end: { kind: "unreachable", reason: overText },
-    connection: null,
-    listChanged: false,
-  };
+export const callTool: McpClient["call"] = async (endpoint, connection, call) => {
+  const first = await attempt(endpoint, connection, call);
+  if (first.end.kind !== "stale") return reportOf(first);
+  const over = first.end.isOver ? connection : null;
+  const keep: KeepConnection = (opened) => endpoint.keep?.(opened, over);
+  return reportOf(await attempt({ ...endpoint, keep }, null, call));
+};

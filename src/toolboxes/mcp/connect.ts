@@ -16,12 +16,15 @@ import type { McpWire } from "./wire.ts";
 
 /** Creates a client of a server, with a handshake or from the stored connection of an earlier one. */
 
+/** Longest session id, which a server sends in a header; a longer one is not kept beyond its client. */
+const longestSession = 4_096;
+
 const connectionSchema = z.discriminatedUnion("era", [
   z.object({ transport: z.literal("sse"), era: z.literal("sse") }),
   z.object({
     transport: z.literal("streamable_http"),
     era: z.literal("legacy"),
-    session: z.string(),
+    session: z.string().max(longestSession),
     version: z.string().optional(),
   }),
   z.object({ transport: z.literal("streamable_http"), era: z.literal("modern") }),
@@ -31,7 +34,6 @@ type Connection = z.output<typeof connectionSchema>;
 
 export interface OpenClient {
   readonly client: Client;
-  readonly connection: () => Json;
   /** Whether the client was created without a handshake, so that its session may be over. */
   readonly isResumed: boolean;
   /** Rejects with a `LostAnswer` if the stream of a call's answer ended without one. */
@@ -200,7 +202,6 @@ const watchAnswers = (transport: Transport, base: number, wire: McpWire, lose: (
 const opened = (
   client: Client,
   transport: Transport & { readonly terminateSession?: () => Promise<void> },
-  connection: () => Connection,
   isResumed: boolean,
   wire: McpWire,
 ): OpenClient => {
@@ -219,7 +220,6 @@ const opened = (
   return {
     client,
     lost: lost.promise,
-    connection: () => connection() as unknown as Json,
     isResumed,
     end: async () => transport.terminateSession?.(),
     close: async () => {
@@ -242,6 +242,9 @@ const legacyConnection = (
 
 const modernConnection: Connection = { transport: "streamable_http", era: "modern" };
 
+const keep = (endpoint: McpEndpoint, connection: Connection): void =>
+  endpoint.keep?.(readConnection(connection as unknown as Json) as unknown as Json, null);
+
 const connectLegacy = async (
   endpoint: McpEndpoint,
   wire: McpWire,
@@ -249,8 +252,15 @@ const connectLegacy = async (
 ): Promise<OpenClient> => {
   const client = createLegacyClient();
   const transport = streamableTo(endpoint, wire, "legacy");
-  await client.connect(transport, { signal });
-  return opened(client, transport, () => legacyConnection(client, transport), false, wire);
+  try {
+    await client.connect(transport, { signal });
+  } catch (error) {
+    // The server may have begun a session before the handshake failed.
+    if (transport.sessionId !== undefined) keep(endpoint, legacyConnection(client, transport));
+    throw error;
+  }
+  keep(endpoint, legacyConnection(client, transport));
+  return opened(client, transport, false, wire);
 };
 
 const connectModern = async (
@@ -261,7 +271,8 @@ const connectModern = async (
   const client = createModernClient();
   const transport = streamableTo(endpoint, wire, "modern");
   await client.connect(transport, { signal });
-  return opened(client, transport, () => modernConnection, false, wire);
+  keep(endpoint, modernConnection);
+  return opened(client, transport, false, wire);
 };
 
 const connectSse = async (endpoint: McpEndpoint, wire: McpWire, signal: AbortSignal): Promise<OpenClient> => {
@@ -271,7 +282,8 @@ const connectSse = async (endpoint: McpEndpoint, wire: McpWire, signal: AbortSig
     new SSEClientTransport(new URL(endpoint.url), { fetch: wire.fetch, redirectPolicy: "follow" }),
   );
   await client.connect(transport, { signal });
-  return opened(client, transport, () => ({ transport: "sse", era: "sse" }), false, wire);
+  keep(endpoint, { transport: "sse", era: "sse" });
+  return opened(client, transport, false, wire);
 };
 
 /** Tries the newest revision first; connects to a server that does not know it with the older handshake. */
@@ -313,15 +325,11 @@ export const connect = async (
   }
 };
 
-/** Longest session id, which a server sends in a header; a longer one is not kept beyond this client. */
-const longestSession = 4_096;
-
 /** Returns the part of a connection with which the server's session can be ended; null if the server keeps none. */
 export const sessionOf: McpClient["sessionOf"] = (known) => {
   const connection = readConnection(known);
   if (connection?.era !== "legacy" || connection.session === "") return null;
   const { transport, era, session, version } = connection;
-  if (session.length > longestSession) return null;
   return { transport, era, session, ...(version === undefined ? {} : { version }) };
 };
 
@@ -340,12 +348,12 @@ export const resume = async (
     const prior = { kind: "modern", discover: modernServer } as const;
     const transport = streamableTo(endpoint, wire, "modern");
     await client.connect(transport, { prior, signal });
-    return opened(client, transport, () => connection, true, wire);
+    return opened(client, transport, true, wire);
   }
   const client = createLegacyClient();
   const transport = streamableTo(endpoint, wire, "legacy", connection);
   await client.connect(transport, { prior: { kind: "legacy" }, signal });
-  return opened(client, transport, () => legacyConnection(client, transport), true, wire);
+  return opened(client, transport, true, wire);
 };
 
 /** Returns whether the team's file still allows the stored connection. */

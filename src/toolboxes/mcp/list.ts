@@ -2,10 +2,11 @@ import type { Json } from "../../chat/message.ts";
 import { limitTime } from "../../sandbox/time-limit.ts";
 import type { OpenClient } from "./connect.ts";
 import { connect, resume, sessionOf } from "./connect.ts";
-import { failureOf } from "./failure.ts";
+import { failureOf, statusOf } from "./failure.ts";
 import { readListedTool } from "./listed-tool.ts";
 import type { ListedTool, McpClient, McpEndpoint, McpListing, SendRequest } from "./port.ts";
 import { nameOf, requestPages } from "./tool-pages.ts";
+import type { McpWire } from "./wire.ts";
 import { createWire } from "./wire.ts";
 
 /** Lists the tools of a server. */
@@ -60,55 +61,74 @@ const readPages = async (
 
 const listingOf = (
   { tools, unusable, unusableCount, hasMorePages }: FoundTools,
-  open: OpenClient,
+  place: string | null,
 ): McpListing => {
   const omitted: string[] = [];
   // These sentences come first, since the status is cut.
+  if (place !== null)
+    omitted.push(
+      `each request is redirected to ${place}; make that the server's url to send one instead of two`,
+    );
   if (tools.length > mostTools) omitted.push(`only the first ${mostTools} tools of the server are offered`);
   if (hasMorePages) omitted.push(`only the first ${mostPages} pages of its list are read`);
   if (unusableCount > mostNamed) omitted.push(`${unusableCount} of its tools cannot be used`);
-  return {
-    tools: tools.slice(0, mostTools),
-    omitted: [...omitted, ...unusable],
-    connection: open.connection(),
-  };
-};
-
-/** Ends the session that a server keeps for a connection, if it keeps one; gives up after 5 s. */
-export const endSession = async (
-  endpoint: McpEndpoint,
-  connection: Json,
-  asked?: AbortSignal,
-): Promise<void> => {
-  if (sessionOf(connection) === null) return;
-  await limitTime(endMs, asked, async (signal) => {
-    // The library aborts this request only when the client is closed.
-    const send: SendRequest = (address, init) => endpoint.send(address, { ...init, signal });
-    const open = await resume(endpoint, createWire({ ...endpoint, send }), connection, signal);
-    try {
-      await open.end();
-    } finally {
-      await open.close();
-    }
-  });
+  return { tools: tools.slice(0, mostTools), omitted: [...omitted, ...unusable] };
 };
 
 /**
- * Lists tools with a new client, since only a handshake reveals the server's current capabilities; its session is
- * kept.
+ * Ends the sessions that a server keeps for connections, one after the other, since all need the same token; gives up
+ * after 5 s.
  */
-export const listTools: McpClient["list"] = async (endpoint, connection, isOffered, signal) => {
+const endSessions = async (
+  endpoint: McpEndpoint,
+  connections: readonly Json[],
+  asked?: AbortSignal,
+): Promise<void> => {
+  const open = connections.filter((connection) => sessionOf(connection) !== null);
+  if (open.length === 0) return;
+  await limitTime(endMs, asked, async (signal) => {
+    // The library aborts these requests only when the client is closed.
+    const send: SendRequest = (address, init) => endpoint.send(address, { ...init, signal });
+    const wire = createWire({ ...endpoint, send });
+    for (const connection of open) await endOne(endpoint, wire, connection, signal);
+  });
+};
+
+/** Ends a server's session; a refusal means that the server has ended it by itself. */
+const endOne = async (
+  endpoint: McpEndpoint,
+  wire: McpWire,
+  connection: Json,
+  signal: AbortSignal,
+): Promise<void> => {
+  const client = await resume(endpoint, wire, connection, signal);
+  try {
+    await client.end();
+  } catch (error) {
+    if (statusOf(error) === null) throw error;
+  } finally {
+    await client.close();
+  }
+};
+
+/** Ends the session that a server keeps for a connection, if it keeps one. */
+export const endSession: McpClient["end"] = (endpoint, connection, signal) =>
+  endSessions(endpoint, [connection], signal);
+
+/** Lists tools with a new client, since only a handshake reveals the server's current capabilities. */
+export const listTools: McpClient["list"] = async (endpoint, over, isOffered, signal) => {
   const wire = createWire(endpoint);
-  void endSession(endpoint, connection, signal).catch(() => undefined);
+  const unkept: Json[] = [];
+  const keep = endpoint.keep ?? ((connection: Json) => void unkept.push(connection));
+  void endSessions(endpoint, over, signal).catch(() => undefined);
   let open: OpenClient | null = null;
   try {
-    open = await connect(endpoint, wire, signal);
-    return listingOf(await readPages(open, endpoint, isOffered, signal), open);
+    open = await connect({ ...endpoint, keep }, wire, signal);
+    return listingOf(await readPages(open, endpoint, isOffered, signal), wire.redirectedTo());
   } catch (error) {
-    // Nobody will use the session that the handshake began; the signal may have ended the listing.
-    if (open !== null) void endSession(endpoint, open.connection()).catch(() => undefined);
     throw failureOf(wire.refusal() ?? error, endpoint.redact);
   } finally {
     await open?.close();
+    await endSessions(endpoint, unkept).catch(() => undefined);
   }
 };

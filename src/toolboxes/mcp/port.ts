@@ -1,5 +1,5 @@
 import type { Json } from "../../chat/message.ts";
-import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
+import type { KeepConnection, ToolContext, ToolOutput } from "../../tools/define-tool.ts";
 import type { AuthorizationRequest, AuthorizeServer } from "../../tools/egress/server-authorization.ts";
 
 /** Defines the client of MCP servers for the rest of the product, which knows nothing of its library. */
@@ -21,6 +21,8 @@ export interface McpEndpoint {
   readonly transport: "auto" | "streamable_http" | "sse";
   readonly protocol: "auto" | "2025" | "2026";
   readonly send: SendRequest;
+  /** Stores the connection of each handshake, before anything else is sent; null if nobody makes further calls. */
+  readonly keep: KeepConnection | null;
   /** Obtains tokens for requests; null if the server needs none. */
   readonly authorize: AuthorizeServer | null;
   /** Replaces secrets in a value before it is cut, since a cut could leave the beginning of one. */
@@ -41,8 +43,6 @@ export interface McpListing {
   readonly tools: readonly ListedTool[];
   /** Sentences about the tools that cannot be offered. */
   readonly omitted: readonly string[];
-  /** Data from which the next client is created without a handshake. */
-  readonly connection: Json;
 }
 
 /** How a call ended. */
@@ -59,7 +59,6 @@ export type McpCallEnd =
 
 export interface McpCallReport {
   readonly end: McpCallEnd;
-  readonly connection: Json;
   /** Whether the server reported that its list of tools has changed. */
   readonly listChanged: boolean;
 }
@@ -120,10 +119,13 @@ export type AuthorizeOutcome =
 
 /** Client of MCP servers, created anew for each listing or call. */
 export interface McpClient {
-  /** Tools whose names at the server `isOffered` accepts; rejects with an `McpFailure` if it cannot. */
+  /**
+   * Tools whose names at the server `isOffered` accepts; rejects with an `McpFailure` if it cannot. The sessions of
+   * `over` are ended.
+   */
   readonly list: (
     endpoint: McpEndpoint,
-    connection: Json,
+    over: readonly Json[],
     isOffered: (name: string) => boolean,
     signal: AbortSignal,
   ) => Promise<McpListing>;

@@ -1,7 +1,7 @@
 import type { FetchLike } from "@modelcontextprotocol/client";
 import { fieldsOf, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
-import type { AuthorizationError } from "./authorized-send.ts";
+import { EgressError } from "../../tools/egress/egress.ts";
 import { createAuthorizedSend } from "./authorized-send.ts";
 import type { McpEndpoint } from "./port.ts";
 
@@ -18,7 +18,9 @@ export interface McpWire {
   /** Returns whether an answer was longer than the limit. */
   readonly isTooLarge: () => boolean;
   /** Returns why no further request can be sent; null if it can. */
-  readonly refusal: () => AuthorizationError | null;
+  readonly refusal: () => Error | null;
+  /** Returns where the newest answer came from, without its query, if requests are redirected; otherwise null. */
+  readonly redirectedTo: () => string | null;
   /** Resolves when no request is under way, or after a moment. */
   readonly settled: () => Promise<void>;
 }
@@ -101,9 +103,18 @@ const takeAnswer = async (response: Response, init: RequestInit | undefined): Pr
 
 const unrefused = (): null => null;
 
+/** Returns the place of an answer, if that is not the place to which its request was sent. */
+const movedFrom = (address: string, answered: string): string | null => {
+  const [from, to] = [new URL(address), new URL(answered)];
+  const place = `${to.origin}${to.pathname}`;
+  return place === `${from.origin}${from.pathname}` ? null : place;
+};
+
 export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" | "authorize">): McpWire => {
   const { send, refusal } =
     authorize === null ? { send: given, refusal: unrefused } : createAuthorizedSend(given, authorize);
+  let denial: Error | null = null;
+  let redirectedTo: string | null = null;
   let streams = 0;
   let status = 0;
   let isStream = false;
@@ -117,8 +128,12 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
       headers: headersOf(init),
       ...(typeof body === "string" ? { body } : {}),
       ...(signal == null ? {} : { signal }),
+    }).catch((error: unknown) => {
+      if (error instanceof EgressError && error.code === "egress_denied") denial = error;
+      throw error;
     });
     status = response.status;
+    redirectedTo = response.url === "" ? null : movedFrom(address, response.url);
     isStream = /text\/event-stream/i.test(response.headers.get("content-type") ?? "");
     if (response.body === null) return response;
     // The rest of an answer counts with its beginning.
@@ -145,7 +160,8 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
     lastStatus: () => status,
     isStream: () => isStream,
     isTooLarge,
-    refusal,
+    refusal: () => refusal() ?? denial,
+    redirectedTo: () => redirectedTo,
     settled: () => {
       const waits = Promise.withResolvers<void>();
       const timer = setTimeout(waits.resolve, settleMs);

@@ -46,6 +46,8 @@ interface EgressInit {
    * with `RedirectError`, for callers that decide about each.
    */
   readonly redirects: "follow" | "refuse" | "raise";
+  /** Whether a redirect is refused that would turn the request into a GET without its body. */
+  readonly keepMethod?: boolean;
   /** Largest body after inflation; null for a caller that counts itself. */
   readonly maxBytes: number | null;
   /** Values of configured secrets in this request: they are sent to the first origin only. */
@@ -130,6 +132,10 @@ const nextHop = (hop: Hop, response: Response, rules: EgressRules, init: EgressI
     throw createDenial("a redirect would carry a secret in the body to another origin");
   const headers = sameOrigin ? new Headers(hop.headers) : stripSecrets(hop.headers, secrets);
   if (!becomesGet(response.status, hop.method)) return { ...hop, ...target, headers };
+  if (init.keepMethod === true) {
+    const { origin, pathname } = target.url;
+    throw createDenial(`${response.status} leads to ${origin}${pathname}, where only a GET would arrive`);
+  }
   for (const name of bodyHeaders) headers.delete(name);
   return { ...target, method: "GET", headers, body: undefined };
 };

@@ -5,7 +5,9 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { compileFolder } from "../../../src/cli/compile.ts";
 import { lockServers } from "../../../src/cli/lock-mcp.ts";
 import { replies, said, scripted } from "../../support/scripts.ts";
+import { textResult, textTool } from "../../support/mcp-server.ts";
 import { oauthOf, protectedBy } from "./logins.ts";
+import { serverOf } from "./support.ts";
 
 /** What `limpet build --lock-mcp` locks of servers that want a token. */
 
@@ -82,4 +84,28 @@ test("TB-27: a secret of a server that is not set is named, with the places wher
   expect(locked.lines).toEqual([
     "acme: the MCP server sea cannot be locked: SEA_KEY is not set; write it into .dev.vars.acme, or set it in this command's environment",
   ]);
+});
+
+test("★ TB-23 TB-25: the session in which a server is locked is ended, whether it lists its tools or not", async () => {
+  for (const isListed of [true, false]) {
+    const sea = await serverOf({
+      session: "one",
+      tools: () => [textTool("look")],
+      call: () => textResult("never asked"),
+      before: ({ http, rpc }, response) => {
+        const isRefused = rpc === "tools/list" && !isListed;
+        if (isRefused || http === "DELETE") response.writeHead(isRefused ? 500 : 204).end();
+        return isRefused || http === "DELETE";
+      },
+    });
+    const locked = await lock(`{ name: sea, url: "${sea.url}", protocol: "2025" }`, {
+      LIMPET_DEV: "1",
+      LIMPET_PRIVATE_EGRESS: sea.host,
+    });
+    const ended = sea.seen.filter(({ http }) => http === "DELETE");
+    expect([locked.isWhole, ended.map(({ headers }) => headers["mcp-session-id"])]).toEqual([
+      isListed,
+      ["one"],
+    ]);
+  }
 });

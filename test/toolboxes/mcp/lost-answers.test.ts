@@ -5,7 +5,7 @@ import type { SeenRequest } from "../../support/mcp-server.ts";
 import { textResult, textTool } from "../../support/mcp-server.ts";
 import { serverOf, servedBench } from "./support.ts";
 
-/** Servers that never answer a call, or say more than anybody needs, and sessions that they keep in vain. */
+/** Servers that never answer a call, or say more than anybody needs. */
 
 const foreign = (id: SeenRequest["id"]): string =>
   JSON.stringify({ jsonrpc: "2.0", id: Number(id) + 7, result: textResult("of another call") });
@@ -84,29 +84,6 @@ test("TB-26: calls that overlap in one session tell their progress by tokens of 
   expect(new Set(tokens).size).toBe(2);
   const shown = bench.deltas.map((delta) => delta.data);
   expect(shown.filter((text) => text === "1/2\n")).toHaveLength(2);
-});
-
-test("★ TB-25: a session that a server began for a list that it then refused is ended", async () => {
-  const server = await serverOf({
-    session: "one",
-    tools: () => [textTool("look")],
-    call: () => textResult("never asked"),
-    before: ({ http, rpc }, response) => {
-      if (rpc !== "tools/list" && http !== "DELETE") return false;
-      response.writeHead(http === "DELETE" ? 204 : 500).end();
-      return true;
-    },
-  });
-  const bench = await servedBench({
-    servers: [`{ name: sea, url: "${server.url}", protocol: "2025" }`],
-    toolboxes: "[sea]",
-    turns: [["Done."]],
-    hosts: [server.host],
-  });
-  await say(bench);
-  const ended = () =>
-    server.seen.filter(({ http }) => http === "DELETE").map(({ headers }) => headers["mcp-session-id"]);
-  await expect.poll(ended).toEqual(["one"]);
 });
 
 test("★ TB-25: a call that is repeated since its answer was cut off stays in its session", async () => {

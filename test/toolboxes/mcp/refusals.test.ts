@@ -289,6 +289,7 @@ test("TB-25: the end of a server's session is not waited for without end", async
     transport: "streamable_http",
     protocol: "2025",
     redact: (value) => value,
+    keep: null,
     authorize: null,
     send: (_address, { signal }) =>
       new Promise((_resolve, reject) => {

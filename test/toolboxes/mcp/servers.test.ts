@@ -337,7 +337,7 @@ test("TB-21: the headers of a server go to its own origin alone, wherever the cl
       list: async ({ send }) => {
         for (const host of ["sea", "land"])
           await send(`https://${host}.example/token`, { method: "GET", headers: new Headers() });
-        return { tools: [], omitted: [], connection: null };
+        return { tools: [], omitted: [] };
       },
       call: () => Promise.reject(new Error("no call")),
       sessionOf: () => null,
@@ -347,8 +347,13 @@ test("TB-21: the headers of a server go to its own origin alone, wherever the cl
     },
   });
   const authorize = () => Promise.reject(new Error("no login"));
-  const outside = { signal: new AbortController().signal, sandbox: () => ({}) as never, authorize };
-  expect(await servers.list("sea", null, outside)).toMatchObject({ ok: true });
+  const outside = {
+    signal: new AbortController().signal,
+    sandbox: () => ({}) as never,
+    keep: null,
+    authorize,
+  };
+  expect(await servers.list("sea", [], outside)).toMatchObject({ ok: true });
   expect(sent).toEqual(["https://sea.example/token canary-token-0001", "https://land.example/token null"]);
 });
 

@@ -66,6 +66,8 @@ export interface TenantLoginParts {
   readonly sessions: LoginSessions;
   readonly redactor: Pick<Redactor, "text">;
   readonly now: () => number;
+  /** Milliseconds for which sessions wait for a login. */
+  readonly askMs: number;
 }
 
 const loginLifeMs = 600_000;
@@ -204,11 +206,15 @@ const sealStored = (
     ),
   );
 
-/** Number of logins of a server that are kept; the oldest are deleted, so that a server cannot fill the table. */
+/**
+ * Number of logins at a server that are kept of one session, or of administrators; the oldest are deleted, so that
+ * nobody can fill the table.
+ */
 const mostLogins = 100;
 
+/** Stores a login, and deletes those whose asks nobody can answer any more. */
 const keepLogin = async (
-  { tables, sealer, address, now }: Vault,
+  { tables, sealer, address, now, askMs }: Vault,
   { server, session }: Pick<ServerAuthorization, "server" | "session">,
   { state, value }: { readonly state: string; readonly value: Json },
 ): Promise<void> => {
@@ -216,10 +222,12 @@ const keepLogin = async (
   const login = await sealer.seal(JSON.stringify(value), boundOf(address, id));
   const expiresAt = now() + loginLifeMs;
   tables.write((all) => {
+    all("DELETE FROM mcp_logins WHERE server = ? AND expires_at <= ?", server, expiresAt - askMs);
     all(
-      `DELETE FROM mcp_logins WHERE server = ?1 AND id NOT IN
-       (SELECT id FROM mcp_logins WHERE server = ?1 ORDER BY expires_at DESC LIMIT ${mostLogins - 1})`,
+      `DELETE FROM mcp_logins WHERE server = ?1 AND session IS ?2 AND id NOT IN (SELECT id FROM mcp_logins
+       WHERE server = ?1 AND session IS ?2 ORDER BY expires_at DESC LIMIT ${mostLogins - 1})`,
       server,
+      session,
     );
     all(
       "INSERT INTO mcp_logins (id, server, session, login, expires_at) VALUES (?, ?, ?, ?, ?)",
@@ -281,7 +289,7 @@ const exchange = async (
   return rows === null ? "refused" : "signed_in";
 };
 
-/** Notifies the sessions of ended logins, and deletes the logins once all sessions know. */
+/** Notifies the sessions of ended logins, each of which is deleted once its session knows. */
 const settle = async (
   { tables, sessions }: Pick<TenantLoginParts, "tables" | "sessions">,
   address: TenantAddress,
@@ -290,18 +298,20 @@ const settle = async (
 ): Promise<void> => {
   const granted = outcome === "signed_in";
   const rows = tables.read(
-    "SELECT id, session FROM mcp_logins WHERE server = ? AND outcome = ? AND (id = ? OR outcome = 'signed_in')",
+    `SELECT DISTINCT session FROM mcp_logins
+     WHERE server = ? AND outcome = ? AND (id = ? OR outcome = 'signed_in')`,
     server,
     outcome,
     id,
   );
-  const waiting = new Set(rows.flatMap(({ session }) => (session === null ? [] : [String(session)])));
-  await Promise.all(
-    [...waiting].map((session) => sessions.settleLogin(address, session, { server, granted })),
-  );
-  tables.write((all) => {
-    for (const row of rows) all("DELETE FROM mcp_logins WHERE id = ?", row["id"] ?? null);
-  });
+  const notify = async (session: string | null): Promise<void> => {
+    if (session !== null) await sessions.settleLogin(address, session, { server, granted });
+    const told = "server = ? AND session IS ? AND outcome = 'signed_in' AND id <> ?";
+    if (granted) tables.write((all) => all(`DELETE FROM mcp_logins WHERE ${told}`, server, session, id));
+  };
+  await Promise.all(rows.map(({ session }) => notify(session === null ? null : String(session))));
+  // By its state, this login is found again until all sessions know of its end.
+  tables.write((all) => all("DELETE FROM mcp_logins WHERE id = ?", id));
 };
 
 /** Creates the logins of a tenant over its tables. */

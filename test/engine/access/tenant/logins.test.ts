@@ -19,6 +19,8 @@ interface Harness {
   readonly heard: (LoginSettlement & { readonly session: string })[];
   readonly states: string[];
   readonly exchanged: string[];
+  /** Sessions that cannot be told now. */
+  readonly away: Set<string>;
   broken: boolean;
   now: number;
 }
@@ -31,17 +33,20 @@ const open = (servers: Partial<ServerLogins> = {}): Harness => {
     heard: [],
     states: [],
     exchanged: [],
+    away: new Set(),
     broken: false,
     now: 1_000,
     tenant: createTenantLogins({
       tables,
       sealer,
       now: () => harness.now,
+      askMs: 86_400_000,
       redactor: { text: (text) => text },
       sessions: {
         awaitsLogin: async (_, session) => harness.waiting.has(session),
         settleLogin: async (_, session, settlement) => {
-          if (harness.broken) throw new Error("the session's object is being replaced");
+          if (harness.broken || harness.away.has(session))
+            throw new Error("the session's object is being replaced");
           harness.heard.push({ session, ...settlement });
           harness.waiting.delete(session);
         },
@@ -139,19 +144,49 @@ test("TB-27: one state in two requests at once is exchanged once; that of anothe
   expect(await readState(sealer, foreign)).toEqual(address);
 });
 
-test("TB-27: at most 100 logins are under way, the oldest go; where nobody can be asked none begins", async () => {
+test("★ TB-27: however many sessions wait for one login, each one's address works, and all hear of its end", async () => {
   const harness = open();
   const first = await begin(harness, "s0");
-  for (let at = 1; at <= 100; at++) {
+  for (let at = 1; at <= 150; at++) {
     harness.now += 1;
     await begin(harness, `s${at}`);
   }
-  expect(count(harness, "mcp_logins")).toBe(100);
+  expect(await end(harness, first)).toBe("signed_in");
+  expect(harness.heard).toHaveLength(151);
+  expect(harness.waiting.size).toBe(0);
+  expect(count(harness, "mcp_logins")).toBe(0);
+});
+
+test("TB-27: of the sessions that wait for a login, one that cannot be told is told later, and no other twice", async () => {
+  const harness = open();
+  const state = await begin(harness, "s0");
+  for (const session of ["s1", "s2", "s3"]) await begin(harness, session);
+  harness.away.add("s2");
+  await expect(end(harness, state)).rejects.toThrow("replaced");
+  harness.away.clear();
+  expect(await end(harness, state)).toBe("signed_in");
+  const told = harness.heard.map(({ session }) => session);
+  expect(told.filter((session) => session !== "s0").toSorted()).toEqual(["s1", "s2", "s3"]);
+  expect(count(harness, "mcp_logins")).toBe(0);
+});
+
+test("TB-27: of one session 100 logins are under way, none for longer than it waits; where nobody can be asked none begins", async () => {
+  const harness = open();
+  await begin(harness, "gone");
+  const first = await begin(harness, "s0");
+  for (let at = 1; at <= 100; at++) {
+    harness.now += 1;
+    await begin(harness, "s0");
+  }
+  expect(count(harness, "mcp_logins")).toBe(101);
   expect(await end(harness, first)).toBe("unknown");
   const request = { challenge: null, refused: null };
   const asked = { address, server: "sea", session: "alone", interactive: false, request };
   expect(await harness.tenant.authorize(asked)).toEqual({ kind: "login", url: null });
   expect(harness.tables.read("SELECT 1 FROM mcp_logins WHERE session = 'alone'")).toEqual([]);
+  harness.now += 86_400_000;
+  await begin(harness, "late");
+  expect(count(harness, "mcp_logins")).toBe(1);
 });
 
 test("TB-27: a request for a server's tokens waits 20 s for others at most, however many, and a login that ends goes before them", async () => {
