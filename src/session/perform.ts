@@ -28,7 +28,7 @@ import { ProblemError, refuse, refuseIfProblem, refuseScope, refuseField } from 
 import type { PerformedReply, Principal, SessionCall, SessionReply } from "./rpc.ts";
 import * as z from "zod";
 import type { Agent } from "../agent/definition/agent.ts";
-import { placeOf, validGrants } from "../agent/calls/grants.ts";
+import { createThreadJudge } from "../agent/calls/grants.ts";
 import type { GrantsUpdate } from "../agent/calls/grants.ts";
 import type { CallPlan } from "../agent/state/call.ts";
 import type { Json } from "../chat/message.ts";
@@ -221,8 +221,7 @@ export const explainCall = (
     const known = [...new Set(threads.map(({ agent }) => agent))].join(", ");
     return refuseField("unknown_agent", "/agent", `Agents at work in this session: ${known}.`);
   }
-  const own = state.grants.filter(({ id }) => !revoked.includes(id));
-  const call = { name: tool, args: JSON.stringify(input) };
-  const grants = validGrants(own, agents, now);
-  return describePlan(agentOf(thread.id, tool).judge(call, grants, placeOf(state, thread.id)));
+  const session = { ...state, grants: state.grants.filter(({ id }) => !revoked.includes(id)) };
+  const judge = createThreadJudge(session, thread.id, agentOf(thread.id, tool), { grants: agents, now });
+  return describePlan(judge({ name: tool, args: JSON.stringify(input) }));
 };
