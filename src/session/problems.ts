@@ -16,7 +16,7 @@ const finalKind = (status: number, title: string): ProblemKind => ({ status, tit
 
 const retryableKind = (status: number, title: string): ProblemKind => ({ status, title, retryable: true });
 
-/** The kinds of refused requests by their sandboxCodes. */
+/** The kinds of refused requests by their codes. */
 export const problemKinds = {
   invalid_request: finalKind(400, "Invalid request"),
   invalid_json: finalKind(400, "Invalid JSON"),
