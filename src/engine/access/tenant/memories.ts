@@ -1,13 +1,5 @@
 import * as z from "zod";
-import {
-  cosineSimilarity,
-  queryWords,
-  selectCandidates,
-  unpackVector,
-  wordsOf,
-  sessionOwner,
-  subjectOwner,
-} from "../../../agent/memory/memories.ts";
+import { sessionOwner, subjectOwner } from "../../../agent/memory/memories.ts";
 import type {
   EmbeddedRow,
   Memory,
@@ -18,9 +10,11 @@ import type {
   RecallExclusions,
   SharedMemory,
 } from "../../../agent/definition/memory.ts";
+import { wordsOf } from "../../../chat/text.ts";
 import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "../database.ts";
 import { isBuried } from "../once.ts";
 import type { TenantStores } from "../rpc.ts";
+import { cosineSimilarity, queryWords, selectCandidates, unpackVector } from "./recall.ts";
 
 /** Stores the memories of agents, which the sessions of a tenant share. */
 
