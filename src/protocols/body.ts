@@ -1,6 +1,6 @@
 import { sha256Hex } from "../sandbox/sha256.ts";
 import { isJsonObject, parseJson } from "../chat/json.ts";
-import type { Json } from "../chat/message.ts";
+import type { Json, Message } from "../chat/message.ts";
 import { wrapUnparsable, withWholeEscapes } from "../chat/view.ts";
 
 /** Formats a string as JSON; lone surrogates, which strict servers refuse, become U+FFFD. */
@@ -36,6 +36,22 @@ export const replayArguments = (args: string): string => {
   if (!isJsonObject(value) || (largeNumber.test(text) && !hasFiniteNumbers(value)))
     return wrapUnparsable(text);
   return withWholeEscapes(text);
+};
+
+/** Length beyond which messages are serialised each time: keeping them would cost more memory than it saves time. */
+const longestKept = 256 * 1024;
+
+/** Creates a cache in which each message object is serialised once, until it is sent to another target. */
+export const createFragmentCache = <Fragment extends MessageText>() => {
+  const cache = new WeakMap<Message, { readonly target: string; readonly fragment: Fragment }>();
+  return (target: string, build: (message: Message) => Fragment) =>
+    (message: Message): Fragment => {
+      const known = cache.get(message);
+      if (known?.target === target) return known.fragment;
+      const fragment = build(message);
+      if (fragment.text.length <= longestKept) cache.set(message, { target, fragment });
+      return fragment;
+    };
 };
 
 /**

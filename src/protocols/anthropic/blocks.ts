@@ -9,7 +9,7 @@ import type {
   ToolResultPart,
 } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { isVisible, quoteJson, replayArguments, serialise } from "../body.ts";
+import { createFragmentCache, isVisible, quoteJson, replayArguments, serialise } from "../body.ts";
 import type { WireMedia } from "../media.ts";
 import { wireMediaOf } from "../media.ts";
 import type { WireTarget } from "../protocol.ts";
@@ -21,7 +21,6 @@ type ResultContent = Exclude<Anthropic.Messages.ToolResultBlockParam["content"],
 
 /** A message's wire form: the whole turn if it stands alone, and its parts for turns of several messages. */
 export interface AnthropicFragment {
-  readonly target: string;
   /** `{"role":…,"content":[…]}` as one flat string; empty if the message has no content to send. */
   readonly text: string;
   /** Content blocks as JSON texts, joined by commas: tool results, which must come first, and the others. */
@@ -31,11 +30,7 @@ export interface AnthropicFragment {
   readonly markable: boolean;
 }
 
-/** Length beyond which fragments are built each time: caching them would cost more memory than it saves time. */
-const longestKept = 256 * 1024;
-
-/** Serialisations of message objects, replaced when a message is sent to another target. */
-const fragmentCache = new WeakMap<Message, AnthropicFragment>();
+const cacheFragments = createFragmentCache<AnthropicFragment>();
 
 const textBlock = (value: string): string => `{"type":"text","text":${quoteJson(value)}}`;
 
@@ -112,12 +107,7 @@ const otherBlock = (
 const targetKey = (request: ModelRequest, { provider, capabilities }: WireTarget): string =>
   `${provider}/${request.model}/${capabilities.images ? "i" : ""}${capabilities.documents ? "d" : ""}`;
 
-const buildFragment = (
-  message: Message,
-  key: string,
-  request: ModelRequest,
-  target: WireTarget,
-): AnthropicFragment => {
+const buildFragment = (message: Message, request: ModelRequest, target: WireTarget): AnthropicFragment => {
   const results: string[] = [];
   const others: string[] = [];
   let thinking = 0;
@@ -136,7 +126,7 @@ const buildFragment = (
   // A message cannot consist of reasoning alone.
   if (others.length === thinking) others.length = 0;
   const markable = others.length === 0 ? results.length > 0 : !lastIsThinking;
-  return { target: key, ...assemble(message.role, results, others), markable };
+  return { ...assemble(message.role, results, others), markable };
 };
 
 /** Builds one flat turn, and slices that share its memory, so that a body is a join of few flat strings. */
@@ -151,17 +141,9 @@ const assemble = (role: Message["role"], results: readonly string[], others: rea
   return { text, results: text.slice(from, from + led), others: text.slice(rest, -2) };
 };
 
-/** Creates the serialiser of a request's messages: each message object is serialised once per target and cached. */
+/** Creates the serialiser of a request's messages. */
 export const createAnthropicFragmenter = (
   request: ModelRequest,
   target: WireTarget,
-): ((message: Message) => AnthropicFragment) => {
-  const key = targetKey(request, target);
-  return (message) => {
-    const known = fragmentCache.get(message);
-    if (known?.target === key) return known;
-    const fragment = buildFragment(message, key, request, target);
-    if (fragment.text.length <= longestKept) fragmentCache.set(message, fragment);
-    return fragment;
-  };
-};
+): ((message: Message) => AnthropicFragment) =>
+  cacheFragments(targetKey(request, target), (message) => buildFragment(message, request, target));

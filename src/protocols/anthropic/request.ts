@@ -213,7 +213,7 @@ const createTurnBuilder = () => {
 
 const createInstruction = (text: string): AnthropicFragment => {
   const blocks = { results: "", others: `{"type":"text","text":${quoteJson(text)}}` };
-  return { target: "", ...blocks, text: turnText("user", blocks), markable: true };
+  return { ...blocks, text: turnText("user", blocks), markable: true };
 };
 
 /** Builds all messages as text, ending with a user's turn; `marked` lists those with a breakpoint. */

@@ -11,7 +11,7 @@ import type {
   ToolResultPart,
 } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { isVisible, replayArguments, serialise } from "../body.ts";
+import { createFragmentCache, isVisible, replayArguments, serialise } from "../body.ts";
 import { wireMediaOf } from "../media.ts";
 import type { WireTarget } from "../protocol.ts";
 import { wireId, wireName } from "../tool-names.ts";
@@ -20,15 +20,10 @@ type InputContent = OpenAI.Responses.ResponseInputContent;
 
 /** A message's wire form: input items as JSON texts, joined by commas; empty if there is nothing to send. */
 export interface ResponsesFragment {
-  readonly target: string;
   readonly text: string;
 }
 
-/** Length beyond which fragments are built each time: caching them would cost more memory than it saves time. */
-const longestKept = 256 * 1024;
-
-/** Serialisations of message objects, replaced when a message is sent to another target. */
-const fragmentCache = new WeakMap<Message, ResponsesFragment>();
+const cacheFragments = createFragmentCache<ResponsesFragment>();
 
 const inputText = (text: string): InputContent => ({ type: "input_text", text });
 
@@ -135,18 +130,12 @@ const itemsOf = (message: Message, request: ModelRequest, target: WireTarget): s
   ];
 };
 
-/** Creates the serialiser of a request's messages: each message object is serialised once per target and cached. */
+/** Creates the serialiser of a request's messages. */
 export const createResponsesFragmenter = (
   request: ModelRequest,
   target: WireTarget,
 ): ((message: Message) => ResponsesFragment) => {
   const { images, documents } = target.capabilities;
   const key = [`${target.provider}/${request.model}`, images, documents].join();
-  return (message) => {
-    const known = fragmentCache.get(message);
-    if (known?.target === key) return known;
-    const fragment = { target: key, text: itemsOf(message, request, target).join(",") };
-    if (fragment.text.length <= longestKept) fragmentCache.set(message, fragment);
-    return fragment;
-  };
+  return cacheFragments(key, (message) => ({ text: itemsOf(message, request, target).join(",") }));
 };

@@ -9,7 +9,7 @@ import type {
   ToolResultPart,
 } from "../../chat/message.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { isVisible, quoteJson, replayArguments, serialise } from "../body.ts";
+import { createFragmentCache, isVisible, quoteJson, replayArguments, serialise } from "../body.ts";
 import { wireMediaOf } from "../media.ts";
 import type { WireTarget } from "../protocol.ts";
 import { shortId, wireId, wireName } from "../tool-names.ts";
@@ -18,7 +18,6 @@ type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
 
 /** A message's wire form: message objects as JSON texts, joined by commas, and what must follow its results. */
 export interface OpenAiFragment {
-  readonly target: string;
   /** Both of the following fields, which the request's digest covers. */
   readonly text: string;
   readonly messages: string;
@@ -26,11 +25,7 @@ export interface OpenAiFragment {
   readonly media: string;
 }
 
-/** Length beyond which fragments are built each time: caching them would cost more memory than it saves time. */
-const longestKept = 256 * 1024;
-
-/** Serialisations of message objects, replaced when a message is sent to another target. */
-const fragmentCache = new WeakMap<Message, OpenAiFragment>();
+const cacheFragments = createFragmentCache<OpenAiFragment>();
 
 /** Google's placeholder for a call without a signature of its own. */
 const noSignature = "skip_thought_signature_validator";
@@ -134,18 +129,20 @@ const resultMedia = (part: ToolResultPart, request: ModelRequest, target: WireTa
     .flatMap((each) => [textPart(`[${each.type} from ${part.name}]`), contentPart(each, request, target)])
     .map(serialise);
 
-const buildTexts = (
-  message: Message,
-  request: ModelRequest,
-  target: WireTarget,
-): Pick<OpenAiFragment, "messages" | "media"> => {
+const createFragment = (messages: string, media: string): OpenAiFragment => {
+  // A join makes one flat string, and a body is a join of few strings.
+  const text = [messages, media].join("\n");
+  return { text, messages: text.slice(0, messages.length), media };
+};
+
+const buildFragment = (message: Message, request: ModelRequest, target: WireTarget): OpenAiFragment => {
   if (message.role === "assistant")
-    return { messages: assistantMessage(message.parts, request, target), media: "" };
+    return createFragment(assistantMessage(message.parts, request, target), "");
   const results = message.parts.filter((part) => part.type === "tool_result");
   const media = results.flatMap((part) => resultMedia(part, request, target));
   const user = userMessage(message.parts, request, target);
   const messages = [...results.map((part) => resultText(part, target)), user].filter((text) => text !== "");
-  return { messages: messages.join(","), media: media.join(",") };
+  return createFragment(messages.join(","), media.join(","));
 };
 
 /** Returns everything besides the message on which its wire form depends. */
@@ -159,20 +156,9 @@ const targetKey = (request: ModelRequest, { provider, capabilities, traits }: Wi
     traits.strictTurns,
   ].join();
 
-/** Creates the serialiser of a request's messages: each message object is serialised once per target and cached. */
+/** Creates the serialiser of a request's messages. */
 export const createOpenAiFragmenter = (
   request: ModelRequest,
   target: WireTarget,
-): ((message: Message) => OpenAiFragment) => {
-  const key = targetKey(request, target);
-  return (message) => {
-    const known = fragmentCache.get(message);
-    if (known?.target === key) return known;
-    const { messages, media } = buildTexts(message, request, target);
-    // A join makes one flat string, and a body is a join of few strings.
-    const text = [messages, media].join("\n");
-    const fragment = { target: key, text, messages: text.slice(0, messages.length), media };
-    if (text.length <= longestKept) fragmentCache.set(message, fragment);
-    return fragment;
-  };
-};
+): ((message: Message) => OpenAiFragment) =>
+  cacheFragments(targetKey(request, target), (message) => buildFragment(message, request, target));
