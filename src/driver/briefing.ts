@@ -18,7 +18,7 @@ import { withTimeout } from "./host.ts";
 
 /** Fetches what the model learns about its surroundings before the first turn of a run. */
 
-/** Milliseconds for each fetch; `longest` is for a fetch with all its repetitions after crashes. */
+/** Milliseconds for each fetch. */
 const topicTimeoutMs: Readonly<Record<BriefingTopic, number>> = {
   context: 10_000,
   reflections: 2_000,
@@ -30,6 +30,7 @@ const topicTimeoutMs: Readonly<Record<BriefingTopic, number>> = {
 /** Milliseconds for the embedding within that time; the rest is left for a search by words. */
 const embeddingMs = 1_200;
 
+/** Milliseconds for all fetches, with their repetitions after crashes. */
 const longestMs = 60_000;
 
 /** Characters of an input that memory is searched by. */
