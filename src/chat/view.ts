@@ -248,7 +248,7 @@ export const buildView = (chat: readonly Message[], first: Message | null = null
   const repairs: Repair[] = [];
   const shown = arrange(chat, repairs);
   const head = shown[0] ?? chat[0] ?? first;
-  if (head === null || head === undefined) return { messages: [], repairs };
+  if (head === null) return { messages: [], repairs };
   mendEnds(shown, head, first, repairs);
   return { messages: shown.map((message) => renderSendable(message, repairs)), repairs };
 };

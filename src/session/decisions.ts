@@ -127,7 +127,7 @@ export const mayDecide = (type: string): boolean => readerOf(type) !== undefined
 
 /** Returns whether an event may hold a decision: most calls are allowed by the preset alone. */
 export const hasDecision = ({ type, data }: SessionEvent): boolean => {
-  if (type === "tool_call_start") return data.permission !== undefined && !isAllowedByPreset(data.permission);
+  if (type === "tool_call_start") return !isAllowedByPreset(data.permission);
   if (type === "tool_call_end") return data.permission?.verdict === "deny";
   return mayDecide(type);
 };

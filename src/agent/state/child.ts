@@ -35,8 +35,8 @@ export interface Child {
   /** The first 200 characters of the task. */
   readonly task: string;
   readonly taskId: string | null;
-  /** When the time for its task, hand-overs included, is over; absent or null: never. */
-  readonly deadline?: number | null;
+  /** When the time for its task, hand-overs included, is over; null: never. */
+  readonly deadline: number | null;
   /** Task of a task graph that the child does. */
   readonly node: { readonly dispatch: string; readonly task: string } | null;
   readonly completion: WorkReport | null;
