@@ -57,10 +57,10 @@ interface PendingRemoval extends TenantAddress {
   readonly told: string;
   /** 1 if the session may have a sandbox, else 0. */
   readonly sandboxed: number;
-  /** What ends the sessions of MCP servers, by their names, as JSON; absent in rows of an older release. */
-  readonly servers?: string;
-  /** Browser that the session left open; null or absent if it left none. */
-  readonly browser?: string | null;
+  /** What ends the sessions of MCP servers, by their names, as JSON. */
+  readonly servers: string;
+  /** Browser that the session left open; null if it left none. */
+  readonly browser: string | null;
 }
 
 const longestPause = 3_600_000;
@@ -146,7 +146,7 @@ const endServersMs = 5_000;
  */
 const endRemotes = async (
   { engine, tenant: find }: RemovalContext,
-  { servers = "{}", browser = null, tries, tenant, jurisdiction }: PendingRemoval,
+  { servers, browser, tries, tenant, jurisdiction }: PendingRemoval,
 ): Promise<void> => {
   if (tries > 0) return;
   const connections = Object.entries(JSON.parse(servers) as Record<string, Json>);

@@ -64,10 +64,7 @@ export const createFlow = (): Flow => {
   };
 };
 
-/**
- * State of a socket that survives hibernation; `after` is its cursor while it lags, and null once it has seen
- * all.
- */
+/** State of a socket that survives hibernation; `after` is its cursor while it lags, and null once it has seen all. */
 export interface Viewer extends StreamFilter {
   readonly principal: Principal | null;
   /** Whether the socket has sent its hello. */

@@ -144,7 +144,7 @@ const optionNames: readonly string[] = [
   "WebSocket",
 ] satisfies readonly (keyof ClientOptions)[];
 
-/** Refuses an option that there is not, which may have been meant for the token. */
+/** Refuses an unknown option, which may have been meant as the token. */
 const requireKnownOptions = (options: ClientOptions): void => {
   for (const name of Object.keys(options))
     if (!optionNames.includes(name))
