@@ -127,7 +127,7 @@ export const recentMemories = (
   limit: number,
   seen: RecallExclusions,
 ): readonly Memory[] => {
-  const owner = findOwner((...asked) => tables.read(...asked), name);
+  const owner = findOwner(tables.read, name);
   if (owner === null) return [];
   return tables
     .read(
@@ -183,7 +183,7 @@ export const recallMemories = (
   name: MemoryOwner,
   { text, vector, limit, threshold, seen, beyond }: RecallQuery,
 ): readonly RecalledMemory[] => {
-  const owner = findOwner((...asked) => tables.read(...asked), name);
+  const owner = findOwner(tables.read, name);
   if (owner === null || limit === 0) return [];
   const query = queryWords(text);
   const near = findByVector(tables, owner, vector);
