@@ -81,7 +81,6 @@ const turnOf = (thread: Thread, session: Session): TurnRow => {
   return thread.id === "main" ? { ...row, session: pickFields(session, sessionTurnFields) } : row;
 };
 
-/** Returns whether one of these fields has changed. */
 const hasChangedField = <T>(before: T, after: T, keys: readonly (keyof T)[]): boolean =>
   keys.some((key) => before[key] !== after[key]);
 

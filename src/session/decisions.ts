@@ -11,7 +11,7 @@ import { digestJson } from "../tools/canonical.ts";
 import type { EventText } from "./event-lines.ts";
 import { refuseField } from "./problems.ts";
 
-/** Says who or what decides about a session's calls: its events for the tenant's audit, its rules in advance. */
+/** Describes decisions about a session's calls: past ones for the tenant's audit, and how its rules would decide. */
 
 /** Decision about a call, a plan or a budget, under the number and the time of its event. */
 export interface Decision {
