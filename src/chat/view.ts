@@ -94,10 +94,6 @@ const isOrdered = (chat: readonly Message[], from: number, ids: Set<string>): bo
 const hasValidEnds = (chat: readonly Message[]): boolean =>
   chat[0]?.role === "user" && chat.at(-1)?.role !== "assistant";
 
-/** Whether a chat may be sent unchanged. */
-export const isValid = (chat: readonly Message[]): boolean =>
-  hasValidEnds(chat) && isOrdered(chat, 0, new Set());
-
 const createRepair = (kind: RepairKind, { id, pos }: Message): Repair => ({ kind, message: id, pos });
 
 /** Renders a message for a model and records what no provider would have accepted. */
