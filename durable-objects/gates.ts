@@ -13,10 +13,7 @@ export interface Gates {
   readonly refresh: (targets: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 
-/**
- * Milliseconds for which a session's knowledge of a provider's health counts, since an administrator may
- * reset it.
- */
+/** Milliseconds for which a session's knowledge of a provider's health counts, since an administrator may reset it. */
 const healthMaxAgeMs = 30_000;
 
 /** Interval at which a model's health is read again while it cools down and the session is driven. */

@@ -10,9 +10,7 @@ import { withReplyTimeout } from "./waits.ts";
 
 /** Finds the revision to which a session migrates, and has its definition kept before a session pins it. */
 
-/**
- * Returns what a session would have at an engine's revision: its agents, and the models that it may choose.
- */
+/** Returns what a session would have at an engine's revision: its agents, and the models that it may choose. */
 export const migrationTargetOf = ({ rules, agent }: Engine, session: Session): MigrationTarget => ({
   revision: rules.revision,
   agentNames: rules.agentNames,
@@ -35,10 +33,7 @@ export const findMigrationTarget = async (
   return engine.rules.revision === revision ? migrationTargetOf(engine, session) : null;
 };
 
-/**
- * Returns the revision to which the sessions of a team migrate before their next run; null if each keeps its
- * own.
- */
+/** Returns the revision to which the sessions of a team migrate before their next run; null if each keeps its own. */
 export const findFollowedRevision = ({ team, revision }: Engine): string | null =>
   team.sessions.revision === "follow" ? revision : null;
 

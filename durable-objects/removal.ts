@@ -60,8 +60,8 @@ interface PendingRemoval extends TenantAddress {
   readonly sandboxed: number;
   /** Names of MCP servers with what ends a session there, as JSON. */
   readonly servers: string;
-  /** Browser that the session left open; null or absent if it left none. */
-  readonly browser?: string | null;
+  /** Browser that the session left open; null if it left none. */
+  readonly browser: string | null;
 }
 
 const longestPause = 3_600_000;
@@ -147,7 +147,7 @@ const endServersMs = 5_000;
  */
 const endRemotes = async (
   { engine, tenant: find }: RemovalContext,
-  { servers, browser = null, tries, tenant, jurisdiction }: PendingRemoval,
+  { servers, browser, tries, tenant, jurisdiction }: PendingRemoval,
 ): Promise<void> => {
   if (tries > 0) return;
   const connections = JSON.parse(servers) as readonly (readonly [string, Json])[];

@@ -46,7 +46,6 @@ export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | 
   readonly engines: () => Engines;
   readonly team: () => TeamDirectory;
   readonly tenant: (address: TenantAddress) => TenantDirectory;
-  /** Returns another session of a tenant. */
   readonly session: (address: TenantAddress, id: string) => ForkSourceRpc;
   readonly crashCounter: CrashCounter;
   readonly index: () => IndexReport;

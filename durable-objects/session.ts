@@ -2,7 +2,8 @@ import { DurableObject } from "cloudflare:workers";
 import { needsSession } from "../src/session/define-operation.ts";
 import { findOperation } from "../src/session/operations.ts";
 import type { Archive } from "../src/session/define-operation.ts";
-import { perform, problemReply, explainCall, explainedCallSchema } from "../src/session/perform.ts";
+import { explainCall, explainedCallSchema } from "../src/session/decisions.ts";
+import { perform, problemReply } from "../src/session/perform.ts";
 import { readForkSource } from "../src/session/operations/fork.ts";
 import {
   abandonChange,

@@ -218,10 +218,7 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
     });
   }
 
-  /**
-   * Releases definitions that no session needs; releases that the team does not receive now are repeated next
-   * time.
-   */
+  /** Releases definitions that no session needs; releases that the team does not receive now are repeated next time. */
   #unpin(): Promise<void> {
     const letGo = async (): Promise<void> => {
       for (const revision of takeUnusedPins(this.#tables, Date.now())) {

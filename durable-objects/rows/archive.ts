@@ -34,10 +34,7 @@ interface JsonRow extends Record<string, SqlStorageValue> {
   readonly json: string;
 }
 
-/**
- * SQL order of inputs: by arrival and, within one millisecond, by the length of the id: earlier numbers come
- * first.
- */
+/** SQL order of inputs: by arrival and, within one millisecond, by the length of the id: earlier numbers come first. */
 const inputOrder = "(json ->> '$.at') * 200 + length(id)";
 
 interface ListedTable {

@@ -26,10 +26,7 @@ const readEpisodes = (sql: SqlStorage, run: string, most: number): readonly Epis
 
 const runIn = (scope: string): string => /,"run":"([^"]*)"/.exec(scope)?.[1] ?? "";
 
-/**
- * Creates the memory of the episodes of runs that began since the session woke; for other runs the log is
- * read.
- */
+/** Creates the memory of the episodes of runs that began since the session woke; for other runs the log is read. */
 export const createEpisodes = (sql: SqlStorage): Episodes => {
   const known = new Map<string, string[]>();
   return {

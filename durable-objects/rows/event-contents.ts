@@ -23,7 +23,6 @@ import { messageKey, resultOf, resultPlaces } from "./results.ts";
 export interface EventSources {
   readonly threads: Readonly<Record<string, Thread>>;
   readonly written: WrittenMessages;
-  /** The texts of the messages in events. */
   readonly messages: EventTexts["messages"];
 }
 

@@ -128,10 +128,7 @@ const packTail = (sql: SqlStorage, tail: string, last: number): void => {
   sql.exec("INSERT INTO events VALUES (?, ?, ?)", last, readPackedHead(sql) + 1, pack);
 };
 
-/**
- * Adds the rows of a commit to the log, which is complete once main's row of `turns` is written with this
- * change.
- */
+/** Adds the rows of a commit to the log, which is complete once main's row of `turns` is written with this change. */
 export const addToLog = (sql: SqlStorage, rows: readonly LogRow[], place: LogPlace): LogChange => {
   let change: LogChange = { ...place, text: "", keepsTail: true };
   for (const row of rows) {

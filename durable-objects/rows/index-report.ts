@@ -15,15 +15,9 @@ import { inTime } from "../waits.ts";
 
 /** Keeps the tenant's index and its sums of usage at most a few seconds behind, with one call for many commits. */
 export interface IndexReport {
-  /**
-   * Schedules a report after a commit: its number of model calls, and whether it holds decisions, after this
-   * event.
-   */
+  /** Schedules a report after a commit: its number of model calls, and whether it holds decisions, after this event. */
   readonly touch: (calls: number, head: number, decided?: boolean) => void;
-  /**
-   * Reports news when it is due, or before the session is to `rest`, which saves an alarm; failures are
-   * repeated.
-   */
+  /** Reports news when it is due, or before the session is to `rest`, which saves an alarm; failures are repeated. */
   readonly flush: (session: Session | null, rest?: boolean) => Promise<void>;
   /** Returns the summary with which a deleted session leaves the index; nothing else is reported of it. */
   readonly takeFinalSummary: (session: Session, key: string | null) => SessionSummary;

@@ -5,9 +5,7 @@ import { dayOf } from "../../src/engine/access/tenant/days.ts";
 import type { Archive } from "../../src/session/define-operation.ts";
 import { readLogBackwards } from "./event-log.ts";
 
-/**
- * The ledger has a row for each model attempt, stored in the log; a table holds the sums that are queried.
- */
+/** The ledger has a row for each model attempt, stored in the log; a table holds the sums that are queried. */
 
 const addUsage = `INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?6, ?6, 1, ?, ?, ?, ?, ?, ?, ?, ?)
   ON CONFLICT (day, agent, provider, model, metadata) DO UPDATE SET last = excluded.last, calls = calls + 1,
@@ -15,10 +13,7 @@ const addUsage = `INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?6, ?6, 1, ?, ?, ?, ?
     cache_write = cache_write + excluded.cache_write, total = total + excluded.total, cost = cost + excluded.cost,
     estimated = max(estimated, excluded.estimated)`;
 
-/**
- * Adds attempts to the sums of their days, agents and models; the cost of some is unknown, and so is their
- * sum.
- */
+/** Adds attempts to the sums of their days, agents and models; the cost of some is unknown, and so is their sum. */
 export const writeSums = (
   sql: SqlStorage,
   ledger: readonly LedgerRow[],
@@ -87,9 +82,7 @@ export function* readLedger(sql: SqlStorage): Generator<LedgerEntry> {
       yield { n: first * rowsPerCommit + index, row: JSON.parse(json) as LedgerRow };
 }
 
-/**
- * Lists the calls of a turn that were sent, in order. A thread's attempts of a turn are next to each other.
- */
+/** Lists the calls of a turn that were sent, in order. A thread's attempts of a turn are next to each other. */
 export const readSeenRows = (sql: SqlStorage, run: string, turn: number): ReturnType<Archive["seen"]> => {
   const found: LedgerEntry[] = [];
   for (const entry of readLedger(sql)) {

@@ -14,10 +14,7 @@ export const resultOf = (call: string, { parts }: Message): ToolResultPart | nul
   return part?.type === "tool_result" && part.call === call ? part : null;
 };
 
-/**
- * Returns the places of the results of a thread's open calls: they follow the reply in the order of its
- * calls.
- */
+/** Returns the places of the results of a thread's open calls: they follow the reply in the order of its calls. */
 export const resultPlaces = (thread: Thread | undefined): ReadonlyMap<string, number> => {
   const calls = callsOfRun(thread?.run ?? null);
   const reply = calls.length === 0 ? undefined : thread?.chat.findLast(({ role }) => role === "assistant");

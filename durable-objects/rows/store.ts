@@ -57,10 +57,7 @@ const storedRun = (run: Run): StoredRun => ({
 /** Row with added fields that do not appear in its JSON. */
 type WithOmitted<T> = T & Readonly<Record<string, unknown>>;
 
-/**
- * Returns fields with their own rows as `undefined`, which leaves them out of a JSON without the cost of a
- * copy.
- */
+/** Returns fields with their own rows as `undefined`, which leaves them out of a JSON without the cost of a copy. */
 const omittedFields = (keys: readonly string[]): Readonly<Record<string, undefined>> =>
   Object.fromEntries(keys.map((key) => [key, undefined]));
 
@@ -84,7 +81,6 @@ const turnOf = (thread: Thread, session: Session): TurnRow => {
   return thread.id === "main" ? { ...row, session: pickFields(session, sessionTurnFields) } : row;
 };
 
-/** Returns whether one of these fields has changed. */
 const hasChangedField = <T>(before: T, after: T, keys: readonly (keyof T)[]): boolean =>
   keys.some((key) => before[key] !== after[key]);
 

@@ -1,8 +1,6 @@
 import type { CommitStorage } from "./safe-storage.ts";
 
-/**
- * Tables of SessionObject; reads never create them. Values are JSON; times are milliseconds since the epoch.
- */
+/** Tables of SessionObject; reads never create them. Values are JSON; times are milliseconds since the epoch. */
 const schema = `
   -- schema_version, from the second on; dead drives in a row
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

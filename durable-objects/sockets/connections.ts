@@ -11,7 +11,6 @@ export interface Flow {
   readonly sent: () => { readonly characters: number; readonly frames: number };
   /** Records that the reader has received this many frames of its connection. */
   readonly acknowledge: (frames: number) => void;
-  /** Returns the number of unacknowledged characters. */
   readonly unacknowledged: () => number;
   /** Starts the time for the reader's next acknowledgement, unless it is running; returns whether it started now. */
   readonly wait: (ms: number, over: () => void) => boolean;
@@ -64,10 +63,7 @@ export const createFlow = (): Flow => {
   };
 };
 
-/**
- * State of a socket that survives hibernation; `after` is its cursor while it lags, and null once it has seen
- * all.
- */
+/** State of a socket that survives hibernation; `after` is its cursor while it lags, and null once it has seen all. */
 export interface Viewer extends StreamFilter {
   readonly principal: Principal | null;
   /** Whether the socket has sent its hello. */

@@ -10,10 +10,7 @@ export interface OpenItems {
   /** Returns an item as far as it was shown, even by a lost isolate. */
   readonly find: (id: string) => StreamedItem | null;
   readonly open: () => readonly StreamedItem[];
-  /**
-   * Forgets all items, since the session and its rows were deleted and the next session of its name has none
-   * yet.
-   */
+  /** Forgets all items, since the session and its rows were deleted and the next session of its name has none yet. */
   readonly forget: () => void;
 }
 

@@ -18,9 +18,7 @@ export interface Watchers {
   readonly start: (socket: WebSocket, filter: StreamFilter, after: number, first: readonly string[]) => void;
   /** Changes the filter from now on; open items are sent anew, since their beginning may have been left out. */
   readonly filter: (socket: WebSocket, change: Partial<StreamFilter>) => void;
-  /**
-   * Sends the lines of a commit, which are built only if there are watchers; `before` is the head before it.
-   */
+  /** Sends the lines of a commit, which are built only if there are watchers; `before` is the head before it. */
   readonly publish: (lines: () => readonly string[], before: number) => void;
   readonly show: (deltas: readonly Delta[]) => void;
   /** Sends frames of providers to those who may debug and take all deltas. */

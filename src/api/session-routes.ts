@@ -108,7 +108,6 @@ async function readSession(context: SessionRequestContext): Promise<string> {
   return json;
 }
 
-/** Mints a token for an existing session. */
 async function mintSessionToken(context: SessionRequestContext): Promise<Response> {
   const { router, session } = context;
   const body = await readCommandBody(context, () => true);

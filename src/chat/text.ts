@@ -77,3 +77,11 @@ export const titleOf = (content: readonly ContentPart[]): string | null => {
   const end = line.charAt(beginning.length) === " " ? beginning.length : beginning.lastIndexOf(" ");
   return `${end > 0 ? beginning.slice(0, end) : beginning}…`;
 };
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: "word" });
+
+/** Returns the words of a text in lower case and in order; languages without spaces have words, too. */
+export const wordsOf = (text: string): readonly string[] =>
+  [...segmenter.segment(text.normalize("NFKC").toLowerCase())].flatMap(({ segment, isWordLike }) =>
+    isWordLike === true ? [segment] : [],
+  );

@@ -94,10 +94,6 @@ const isOrdered = (chat: readonly Message[], from: number, ids: Set<string>): bo
 const hasValidEnds = (chat: readonly Message[]): boolean =>
   chat[0]?.role === "user" && chat.at(-1)?.role !== "assistant";
 
-/** Whether a chat may be sent unchanged. */
-export const isValid = (chat: readonly Message[]): boolean =>
-  hasValidEnds(chat) && isOrdered(chat, 0, new Set());
-
 const createRepair = (kind: RepairKind, { id, pos }: Message): Repair => ({ kind, message: id, pos });
 
 /** Renders a message for a model and records what no provider would have accepted. */
@@ -248,7 +244,7 @@ export const buildView = (chat: readonly Message[], first: Message | null = null
   const repairs: Repair[] = [];
   const shown = arrange(chat, repairs);
   const head = shown[0] ?? chat[0] ?? first;
-  if (head === null || head === undefined) return { messages: [], repairs };
+  if (head === null) return { messages: [], repairs };
   mendEnds(shown, head, first, repairs);
   return { messages: shown.map((message) => renderSendable(message, repairs)), repairs };
 };

@@ -56,7 +56,6 @@ const runGuarded = async (
   }
 };
 
-/** Returns the help of one command, or of all. */
 const helpText = (command: string | undefined): string => {
   if (command === undefined) return usageText;
   return helpOf(command) + (isRemote(command) ? "\nIt takes --url, --key and --json as well." : "");

@@ -41,7 +41,6 @@ export const isFunction = ({ type }: Node): boolean => /^(Function|ArrowFunction
 export const isLoop = ({ type }: Node): boolean => /^(For|While|DoWhile)/.test(type);
 export const nameOf = (value: unknown): string => (isNode(value) ? String(value["name"]) : "");
 
-/** Returns the names that a pattern binds. */
 const namesIn = (pattern: Node): string[] => {
   if (pattern.type === "Identifier") return [nameOf(pattern)];
   const parts = { Property: ["value"], AssignmentPattern: ["left"] }[pattern.type] ?? Object.keys(pattern);
@@ -63,7 +62,6 @@ const bindingsOf = (node: Node): string[] => {
 const isLabel = (node: Node, field: string): boolean =>
   /^(property|key)$/.test(field) ? node["computed"] !== true : /^(id|label)$/.test(field);
 
-/** Adds a node to the index. */
 const note = (found: SyntaxIndex, node: Node, within: Node | null): void => {
   for (const name of bindingsOf(node)) found.bound.set(name, (found.bound.get(name) ?? 0) + 1);
   if (isLoop(node)) found.loops.push({ node, within });
@@ -79,7 +77,6 @@ const note = (found: SyntaxIndex, node: Node, within: Node | null): void => {
   found.spreads.push(...members.filter(({ type }) => type === "SpreadElement"));
 };
 
-/** Adds the use of a name. */
 const noteUse = (found: SyntaxIndex, name: Node, parent: Node, field: string, within: Node | null): void => {
   if (isLabel(parent, field)) return;
   const isCall = parent.type === "CallExpression" && field === "callee" && parent["optional"] !== true;

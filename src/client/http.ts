@@ -86,7 +86,7 @@ const isProblem = (value: unknown): value is ProblemBody => {
 export const answerWithin = 20_000;
 const tokenWithin = 120_000;
 
-/** Does what is given up when it takes too long, also if it does not heed its signal. */
+/** Runs work and gives it up after a time limit, even if the work ignores its signal. */
 export const inTime = async <T>(
   work: (signal: AbortSignal) => Promise<T> | T,
   outer?: AbortSignal,
@@ -144,7 +144,7 @@ const optionNames: readonly string[] = [
   "WebSocket",
 ] satisfies readonly (keyof ClientOptions)[];
 
-/** Refuses an option that there is not, which may have been meant for the token. */
+/** Refuses an unknown option, which may have been meant as the token. */
 const requireKnownOptions = (options: ClientOptions): void => {
   for (const name of Object.keys(options))
     if (!optionNames.includes(name))

@@ -1,23 +1,24 @@
 import type { Embedder, Memory, MemoryVector, RecallExclusions } from "../agent/definition/memory.ts";
 import type { BriefingResult, BriefingMemory } from "../agent/hooks/briefing.ts";
-import { applyBriefing, localizeTermsOf } from "../agent/hooks/briefing.ts";
+import { applyBriefing } from "../agent/hooks/briefing.ts";
 import { isPreparing, preparingPhaseOf } from "../agent/hooks/preparing.ts";
 import type { ServerAnswer, WantedServer } from "../agent/hooks/servers.ts";
 import { keepConnection, wantedServers } from "../agent/hooks/servers.ts";
-import { wordsOf, memoryOwnerOf } from "../agent/memory/memories.ts";
+import { memoryOwnerOf } from "../agent/memory/memories.ts";
 import { pruneReflections, matchReflections } from "../agent/memory/reflections.ts";
 import type { Reflection } from "../agent/state/records.ts";
 import type { BriefingTopic } from "../agent/state/run.ts";
-import { firstCharacters, textOf } from "../chat/text.ts";
+import { firstCharacters, textOf, wordsOf } from "../chat/text.ts";
 import { isLonger, truncateText } from "../chat/truncate.ts";
 import type { LocalizedFile, Sandbox } from "../sandbox/contract.ts";
+import { localizeTermsOf } from "../sandbox/localize-terms.ts";
 import { readOrDefault, readText } from "./workspace-files.ts";
 import type { WorkContext } from "./host.ts";
 import { withTimeout } from "./host.ts";
 
 /** Fetches what the model learns about its surroundings before the first turn of a run. */
 
-/** Milliseconds for each fetch; `longest` is for a fetch with all its repetitions after crashes. */
+/** Milliseconds for each fetch. */
 const topicTimeoutMs: Readonly<Record<BriefingTopic, number>> = {
   context: 10_000,
   reflections: 2_000,
@@ -29,6 +30,7 @@ const topicTimeoutMs: Readonly<Record<BriefingTopic, number>> = {
 /** Milliseconds for the embedding within that time; the rest is left for a search by words. */
 const embeddingMs = 1_200;
 
+/** Milliseconds for all fetches, with their repetitions after crashes. */
 const longestMs = 60_000;
 
 /** Characters of an input that memory is searched by. */

@@ -49,7 +49,6 @@ export interface Host extends TeamRules {
   readonly epoch: number;
   now(): number;
   read(): Session;
-  /** Returns the agent of a thread. */
   agent(threadId: string): Agent;
   /** Applies a transition to the newest state in one transaction, then publishes its events; throws if that fails. */
   update<T>(change: (draft: Draft) => T): T;

@@ -1,5 +1,5 @@
 import { allowedOutput, estimateCost } from "../agent/budgets/bounds.ts";
-import { placeOf, validGrants } from "../agent/calls/grants.ts";
+import { createThreadJudge } from "../agent/calls/grants.ts";
 import { buildTurnRequest, createContextSnapshot, originOf } from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import type { ModelCall } from "../agent/state/phase.ts";
@@ -164,10 +164,9 @@ const refreshGrants = async (
 ): Promise<void> => {
   const calls = parts.filter((part) => part.type === "tool_call");
   if (calls.length === 0) return;
-  const place = placeOf(host.read(), id);
-  const grants = validGrants(host.read().grants, host.grants.known(), host.now());
+  const judge = createThreadJudge(host.read(), id, agent, { grants: host.grants.known(), now: host.now() });
   const matters = calls.some((call) => {
-    const { verdict, by } = agent.judge(call, grants, place);
+    const { verdict, by } = judge(call);
     return verdict === "ask" || by.startsWith("grant ");
   });
   if (matters) await host.grants.refresh();

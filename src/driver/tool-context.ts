@@ -1,5 +1,5 @@
 import { findCall } from "../agent/calls/tool-calls.ts";
-import { placeOf, validGrants } from "../agent/calls/grants.ts";
+import { createThreadJudge } from "../agent/calls/grants.ts";
 import type { Agent } from "../agent/definition/agent.ts";
 import { keepConnection } from "../agent/hooks/servers.ts";
 import type { Call } from "../agent/state/call.ts";
@@ -157,9 +157,8 @@ const createCallJudge =
   (host: Host, { thread, call }: ToolStart): ToolContext["judge"] =>
   ({ args, page }) => {
     const changed = { ...call.call, args: args === undefined ? argsOf(call) : JSON.stringify(args) };
-    const grants = validGrants(host.read().grants, host.grants.known(), host.now());
-    const place = placeOf(host.read(), thread);
-    const plan = host.agent(thread).judge(changed, grants, page === undefined ? place : { ...place, page });
+    const facts = { grants: host.grants.known(), now: host.now() };
+    const plan = createThreadJudge(host.read(), thread, host.agent(thread), facts)(changed, page);
     return plan.refusal === undefined ? plan.verdict : "deny";
   };
 

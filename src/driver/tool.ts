@@ -32,10 +32,7 @@ import { syntheticResults } from "../chat/results.ts";
 import { utf8Length } from "../chat/tokens.ts";
 import { readPark, outputProblem } from "../tools/result-check.ts";
 
-/**
- * Runs one tool call, from the stored `running` to the stored outcome, with its cache and limits. First come outcomes:
- * what a tool may return, and what stands for it when it is cancelled or takes too long.
- */
+/** Runs one tool call, from the stored `running` to the stored outcome, with its cache and limits. */
 
 /** How a call ended: with an output, or with a wait. */
 type ToolOutcome =

@@ -51,7 +51,6 @@ export interface AgentParts extends Deployment, OwnMiddleware {
   readonly now: () => number;
 }
 
-/** Returns the limits of an agent's runs. */
 const limitsOf = (team: Team, agent: AgentConfig): RunLimits => ({
   maxIterations: agent.options.max_iterations,
   askIterations: asksForTurns(team, agent),

@@ -7,7 +7,6 @@ import type { CallKey, ComparedCall } from "./detectors.ts";
  * `;`, 8 characters of its digest, 4 of its newest outcome, its count; the longest untouched first.
  */
 
-/** Call with its outcome. */
 type EndedCall = ComparedCall & { readonly outcome: string };
 
 const keyLength = 8;

@@ -65,7 +65,7 @@ export const readAnswerFailure = async (
   response: Response,
   origin: AttemptOrigin,
   watch: ErrorWatch,
-  live: RawReader = {},
+  live: RawReader,
 ): Promise<ModelError> => {
   const { status, headers } = response;
   const body = await readErrorText(response, watch, live);
@@ -128,7 +128,7 @@ export async function* readReply(
   decoder: Decoder,
   faults: Faults,
   deadlines: Pick<Deadlines, "read" | "timers">,
-  { onRaw }: RawReader = {},
+  { onRaw }: RawReader,
 ): AsyncGenerator<readonly ModelEvent[]> {
   const gatherer = createBodyGatherer(body, deadlines.timers);
   const guard = createByteGuard();

@@ -1,5 +1,4 @@
 import type { Timers } from "../model/deadlines.ts";
-import { systemTimers } from "../model/deadlines.ts";
 
 /** Reader of a body that reads ahead and returns whatever has arrived in the meantime; the caller sets the pace. */
 interface BodyGatherer {
@@ -83,10 +82,7 @@ const stopReading = async (
   void reading.then(timer.cancel);
 };
 
-export const createBodyGatherer = (
-  body: ReadableStream<Uint8Array>,
-  timers: AttemptTimers = systemTimers,
-): BodyGatherer => {
+export const createBodyGatherer = (body: ReadableStream<Uint8Array>, timers: AttemptTimers): BodyGatherer => {
   const reader = body.getReader();
   const inbox: ReadBuffer = {
     chunks: [],

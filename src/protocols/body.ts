@@ -1,6 +1,8 @@
 import { isJsonObject, parseJson } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
 import { wrapUnparsable, withWholeEscapes } from "../chat/view.ts";
+import type { ToolSpec } from "../model/completer.ts";
+import type { SchemaDialect } from "./json-schema.ts";
 
 /** Formats a string as JSON; lone surrogates, which strict servers refuse, become U+FFFD. */
 export const quoteJson = (text: string): string =>
@@ -35,4 +37,18 @@ export const replayArguments = (args: string): string => {
   if (!isJsonObject(value) || (largeNumber.test(text) && !hasFiniteNumbers(value)))
     return wrapUnparsable(text);
   return withWholeEscapes(text);
+};
+
+/** Creates a cache in which each tool is serialised once, until it is sent in another dialect. */
+export const createToolCache = (
+  build: (tool: ToolSpec, dialect: SchemaDialect) => object,
+): ((tool: ToolSpec, dialect: SchemaDialect) => string) => {
+  const cache = new WeakMap<ToolSpec, { readonly dialect: SchemaDialect; readonly text: string }>();
+  return (tool, dialect) => {
+    const known = cache.get(tool);
+    if (known?.dialect === dialect) return known.text;
+    const text = serialise(build(tool, dialect));
+    cache.set(tool, { dialect, text });
+    return text;
+  };
 };

@@ -6,37 +6,35 @@ import { sha256Hex } from "../sandbox/sha256.ts";
  * new part of the history. Bodies with the same digest have the same bytes, since the parts determine them.
  */
 
-/** A message as it is sent to a target; its text is determined by the two. */
-export interface Fragment {
-  readonly message: Message;
-  /** Everything besides the message on which its text depends. */
-  readonly target: string;
-  readonly text: string;
-}
-
-/** Length beyond which fragments are built each time: keeping them would cost more memory than it saves time. */
-const longestKept = 256 * 1024;
-
-/** Creates a cache of fragments: each message object is serialised once, and anew when it is sent to another target. */
-export const createFragmentCache = <F extends Fragment>(): ((
-  message: Message,
-  target: string,
-  build: () => F,
-) => F) => {
-  const kept = new WeakMap<Message, F>();
-  return (message, target, build) => {
-    const known = kept.get(message);
-    if (known?.target === target) return known;
-    const fragment = build();
-    if (fragment.text.length <= longestKept) kept.set(message, fragment);
-    return fragment;
-  };
-};
-
 /** Text that a digest covers; each object always stands for the same text. */
 interface HashedText {
   readonly text: string;
 }
+
+/** A message as it is sent to a target; both determine its text. */
+export type Fragment<T extends HashedText = HashedText> = T & {
+  readonly message: Message;
+  readonly target: string;
+};
+
+/** Length beyond which fragments are built each time: keeping them would cost more memory than it saves time. */
+const longestKept = 256 * 1024;
+
+/**
+ * Creates a cache in which each message object is serialised once, until it is sent to another target. A target's name
+ * says everything besides the message on which the text depends.
+ */
+export const createFragmentCache = <T extends HashedText>() => {
+  const kept = new WeakMap<Message, Fragment<T>>();
+  return (target: string, build: (message: Message) => T) =>
+    (message: Message): Fragment<T> => {
+      const known = kept.get(message);
+      if (known?.target === target) return known;
+      const fragment = { ...build(message), message, target };
+      if (fragment.text.length <= longestKept) kept.set(message, fragment);
+      return fragment;
+    };
+};
 
 /** Hashes texts, each preceded by its length, so that no other texts have the same input. Hex. */
 const hashTexts = (texts: readonly string[]): string =>

@@ -68,7 +68,7 @@ export interface Decoder {
 
 /** Errors that a decoder may find; both end the attempt. */
 export interface Faults {
-  /** Creates the error of an error inside the stream, from the frame's data. */
+  /** Creates the error that an error frame inside the stream reports. */
   readonly inBand: (body: Json) => Error;
   /** Creates the error of an invalid frame; the sentence quotes nothing of it. */
   readonly broken: (sentence: string) => Error;

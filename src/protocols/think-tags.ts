@@ -14,10 +14,10 @@ export interface ThinkTags {
 const openTag = "<think>";
 const closeTag = "</think>";
 
-/** Returns the length of the longest end of `text` that consists of white space and then the beginning of `tag`. */
-const heldLength = (text: string, tag: string): number => {
-  let held = Math.min(text.length, tag.length - 1);
-  while (held > 0 && !tag.startsWith(text.slice(text.length - held))) held -= 1;
+/** Returns the length of the longest end of a text that consists of white space and then a beginning of the closing tag. */
+const heldLength = (text: string): number => {
+  let held = Math.min(text.length, closeTag.length - 1);
+  while (held > 0 && !closeTag.startsWith(text.slice(text.length - held))) held -= 1;
   const before = text.slice(0, text.length - held);
   return text.length - before.trimEnd().length;
 };
@@ -33,7 +33,7 @@ export const createThinkTags = (): ThinkTags => {
   const inside = (): readonly ThinkPiece[] => {
     if (!thought) held = held.trimStart();
     const end = held.indexOf(closeTag);
-    const cut = end < 0 ? held.length - heldLength(held, closeTag) : end;
+    const cut = end < 0 ? held.length - heldLength(held) : end;
     const text = end < 0 ? held.slice(0, cut) : held.slice(0, cut).trimEnd();
     thought ||= text !== "";
     held = held.slice(end < 0 ? cut : cut + closeTag.length);

@@ -49,7 +49,7 @@ export interface CompleterOptions {
 export const chooseProtocol = (
   { name, kind, model, protocol }: Pick<ProviderConfig, "name" | "kind" | "model" | "protocol">,
   profile: Profile,
-  ownProtocols: readonly Protocol[] = [],
+  ownProtocols: readonly Protocol[],
 ): Protocol => {
   const spoken = protocol ?? describeModel(kind, model).protocol ?? profile.protocol;
   const found = [...ownProtocols, ...protocols].find((each) => each.name === spoken);

@@ -1,10 +1,17 @@
+import * as z from "zod";
+import { createThreadJudge } from "../agent/calls/grants.ts";
+import type { GrantsUpdate } from "../agent/calls/grants.ts";
+import type { Agent } from "../agent/definition/agent.ts";
 import type { Ask } from "../agent/state/ask.ts";
+import type { CallPlan } from "../agent/state/call.ts";
 import type { SessionEvent } from "../agent/state/events.ts";
+import type { Session } from "../agent/state/session.ts";
 import type { Json } from "../chat/message.ts";
 import { digestJson } from "../tools/canonical.ts";
 import type { EventText } from "./event-lines.ts";
+import { refuseField } from "./problems.ts";
 
-/** Derives from a session's events who or what decided about its calls, for the tenant's audit. */
+/** Describes decisions about a session's calls: past ones for the tenant's audit, and how its rules would decide. */
 
 /** Decision about a call, a plan or a budget, under the number and the time of its event. */
 export interface Decision {
@@ -120,7 +127,7 @@ export const mayDecide = (type: string): boolean => readerOf(type) !== undefined
 
 /** Returns whether an event may hold a decision: most calls are allowed by the preset alone. */
 export const hasDecision = ({ type, data }: SessionEvent): boolean => {
-  if (type === "tool_call_start") return data.permission !== undefined && !isAllowedByPreset(data.permission);
+  if (type === "tool_call_start") return !isAllowedByPreset(data.permission);
   if (type === "tool_call_end") return data.permission?.verdict === "deny";
   return mayDecide(type);
 };
@@ -152,3 +159,46 @@ export const chunkDecisions = (decisions: readonly Decision[]): readonly (readon
   Array.from({ length: Math.ceil(decisions.length / decisionsPerRow) }, (_, at) =>
     decisions.slice(at * decisionsPerRow, (at + 1) * decisionsPerRow),
   );
+
+/** Explains what rules and grants decide about a call, which is not run. */
+
+export const explainedCallSchema = z.strictObject({
+  agent: z.string().max(64),
+  tool: z.string().max(128),
+  input: z.json().default({}),
+});
+
+export type ExplainedCall = z.output<typeof explainedCallSchema>;
+
+/** Describes a verdict as the API shows it; of a call with missing or wrong arguments there is none. */
+export const describePlan = ({ verdict, by, reason, remember, refusal }: CallPlan): Json => {
+  if (refusal !== undefined && by === "arguments")
+    return refuseField("invalid_request", "/input", refusal.text.replace("invalid_arguments: ", ""));
+  return {
+    verdict: refusal === undefined ? verdict : "deny",
+    by,
+    ...(by.startsWith("rule ") ? { rule: by.slice("rule ".length) } : {}),
+    ...(reason === undefined ? {} : { reason }),
+    ...(verdict === "ask" && remember !== null ? { remember: { ...remember } } : {}),
+    ...(refusal === undefined ? {} : { error: refusal.text }),
+  };
+};
+
+/** Judges a call of the newest thread in which the agent works, with the grants that hold there. */
+export const explainCall = (
+  state: Session,
+  agentOf: (thread: string, tool: string) => Agent,
+  { agents, revoked }: GrantsUpdate,
+  { agent: name, tool, input }: ExplainedCall,
+  now: number,
+): Json => {
+  const threads = Object.values(state.threads);
+  const thread = threads.findLast(({ agent }) => agent === name);
+  if (thread === undefined) {
+    const known = [...new Set(threads.map(({ agent }) => agent))].join(", ");
+    return refuseField("unknown_agent", "/agent", `Agents at work in this session: ${known}.`);
+  }
+  const session = { ...state, grants: state.grants.filter(({ id }) => !revoked.includes(id)) };
+  const judge = createThreadJudge(session, thread.id, agentOf(thread.id, tool), { grants: agents, now });
+  return describePlan(judge({ name: tool, args: JSON.stringify(input) }));
+};

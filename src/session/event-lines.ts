@@ -19,8 +19,8 @@ const isTooLong = (text: string): boolean =>
   text.length * 3 > dataLimit && (text.length > dataLimit || utf8Length(text) > dataLimit);
 
 /**
- * Cuts texts to so many characters, and lists and objects to a part of that in entries, at least to those that our own have;
- * what is deeper than so many levels is left empty.
+ * Cuts texts to `most` characters, and lists and objects to fewer entries, but never to fewer than Limpet's own objects
+ * have. Lists and objects below `levels` levels become empty.
  */
 const truncateValue = (value: Json, most: number, levels: number): Json => {
   const entries = levels === 0 ? 0 : Math.max(24, most >> 6);
@@ -32,7 +32,7 @@ const truncateValue = (value: Json, most: number, levels: number): Json => {
   return Object.fromEntries(kept.map(([key, each]) => [key, truncateValue(each, most, levels - 1)]));
 };
 
-/** Cuts, from the gentlest to the last, which keeps an ask an ask: its input is on the fourth level. */
+/** Cuts, the mildest first. With three levels left, an ask is whole but for its input, which is on the fourth. */
 const cuts: readonly (readonly [most: number, levels: number])[] = [
   ...[32_768, 8_192, 2_048, 512, 128].map((most) => [most, Infinity] as const),
   ...[5, 4, 3, 2, 1].map((levels) => [128, levels] as const),

@@ -16,7 +16,7 @@ const finalKind = (status: number, title: string): ProblemKind => ({ status, tit
 
 const retryableKind = (status: number, title: string): ProblemKind => ({ status, title, retryable: true });
 
-/** The kinds of refused requests by their sandboxCodes. */
+/** The kinds of refused requests by their codes. */
 export const problemKinds = {
   invalid_request: finalKind(400, "Invalid request"),
   invalid_json: finalKind(400, "Invalid JSON"),
@@ -120,20 +120,6 @@ export const refuse = (
 /** Refuses a caller that has none of these scopes. */
 export const refuseScope = (...scopes: readonly string[]): never =>
   refuse("scope_missing", `This needs the scope ${scopes.join(" or ")}.`, { meta: { scopes } });
-
-/** Runs `part`, which refuses fields of one part of a request; `at` gives their pointers in the whole request. */
-export const refuseAt = <T>(at: (pointer: string) => string, part: () => T): T => {
-  try {
-    return part();
-  } catch (error) {
-    if (!(error instanceof ProblemError)) throw error;
-    const { problem } = error;
-    const errors = problem.errors?.map((each) => ({ ...each, pointer: at(each.pointer) }));
-    const [first] = errors ?? [];
-    if (errors === undefined || first === undefined) throw error;
-    throw new ProblemError({ ...problem, detail: `${first.pointer}: ${first.message}`, errors });
-  }
-};
 
 /** Milliseconds after which a busy session should be asked again: the end of its run is unknown. */
 export const busyRetryMs = 2_000;

@@ -6,7 +6,7 @@ import type { Problem } from "./problems.ts";
 
 /** Defines the only calls that the router and a session's own sockets make to a session. */
 
-/** All scopes. */
+/** What a key may be permitted to do. */
 export const allScopes = [
   "sessions:read",
   "sessions:write",
@@ -99,7 +99,7 @@ export interface LoginSettlement {
 /** Defines SessionObject's RPC. `fetch` upgrades to its WebSocket; `limpet-principal` (JSON) holds the caller. */
 export interface SessionRpc {
   perform(call: SessionCall): Promise<SessionReply>;
-  /** Answers the caller of the change; 204 without JSON if nothing of it is known. */
+  /** Books how a file change ended and returns the answer for its caller; 204 without JSON if the change is unknown. */
   reportFileChange(report: FileChangeReport): Promise<SessionReply>;
   /** Explains what the session's rules and grants decide about a call of one of its agents. */
   explainCall(asked: Pick<SessionCall, "principal" | "params">): Promise<SessionReply>;

@@ -7,7 +7,6 @@ const storedLimit = 4 * 1_048_576;
 export interface LimitedOutput {
   /** Head, marker and tail within the limit, or the text itself if it fits. */
   readonly text: string;
-  /** Number of omitted characters. */
   readonly omitted: number;
   /** Text stored for `recall`: the whole text, beyond 4 MiB its first and last 2 MiB. */
   readonly full: string;

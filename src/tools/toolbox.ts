@@ -59,7 +59,7 @@ function chooseTools(
 export function selectTools(
   entries: readonly ToolboxEntry[],
   available: readonly Toolbox[],
-  implicit: readonly string[] = ["ask", "core"],
+  implicit: readonly string[],
 ): Selection {
   const problems: SelectionProblem[] = [];
   const tools: SelectedTool[] = [];

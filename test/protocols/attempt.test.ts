@@ -36,7 +36,7 @@ const bodyOf = (texts: string, more: () => Promise<string | Error>): ReadableStr
 
 const eventsOf = async (body: ReadableStream<Uint8Array>, timers = systemTimers): Promise<ModelEvent[]> => {
   const deadlines = { read: () => undefined, timers };
-  return (await Array.fromAsync(readReply(body, plainDecoder(), faults, deadlines))).flat();
+  return (await Array.fromAsync(readReply(body, plainDecoder(), faults, deadlines, {}))).flat();
 };
 
 test("MO-15: usage is awaited for a bounded time after the end was told, whatever else the server sends", async () => {
@@ -74,7 +74,7 @@ const showsWork = async (
   const { protocol, target } = wireOf(kind);
   const decoder = protocol.decoder(requestOf(kind), target, faults);
   const deadlines = { read: (content: boolean) => void reads.push(content), timers: systemTimers };
-  await expect(Array.fromAsync(readReply(body, decoder, faults, deadlines))).rejects.toThrow("cut");
+  await expect(Array.fromAsync(readReply(body, decoder, faults, deadlines, {}))).rejects.toThrow("cut");
   return reads.at(-1);
 };
 
@@ -118,7 +118,7 @@ test("MO-25: of a refusal whose text does not end, what has come counts after 5 
     },
   };
   const watch = { signal: untilAborted, timers };
-  const { failure } = await readAnswerFailure(new Response(body, { status: 400 }), origin, watch);
+  const { failure } = await readAnswerFailure(new Response(body, { status: 400 }), origin, watch, {});
   expect(failure).toMatchObject({ code: "context_overflow" });
   expect(new Set(started)).toEqual(new Set([5_000]));
   await cancelled.promise;
@@ -128,7 +128,7 @@ test("MO-25 MO-26: a refusal whose text breaks off keeps its status and the wait
   const body = bodyOf('{"type":"err', async () => new Error("reset"));
   const response = new Response(body, { status: 429, headers: { "Retry-After": "120" } });
   const watch = { signal: untilAborted, timers: systemTimers };
-  const { failure } = await readAnswerFailure(response, origin, watch);
+  const { failure } = await readAnswerFailure(response, origin, watch, {});
   expect(failure).toMatchObject({ code: "rate_limited", status: 429, retryAfterMs: 120_000 });
 });
 

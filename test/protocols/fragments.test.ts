@@ -48,10 +48,10 @@ test("a long message is built for each request, but hashed once; another text of
   const keep = createFragmentCache();
   let built = 0;
   const digestOf = (target: string, text: string): string => {
-    const fragment = keep(message, target, () => {
+    const fragment = keep(target, () => {
       built += 1;
-      return { message, target, text };
-    });
+      return { text };
+    })(message);
     return digestBody({ head: "h", fragments: [fragment], rest: "r" });
   };
   const digests: string[] = [];
@@ -67,9 +67,7 @@ test("a long message is built for each request, but hashed once; another text of
 test("a short message is built once for each target", () => {
   const message = messageOf("user", []);
   const keep = createFragmentCache();
-  const built = ["t", "t", "u", "t"].map((target) =>
-    keep(message, target, () => ({ message, target, text: target })),
-  );
+  const built = ["t", "t", "u", "t"].map((target) => keep(target, () => ({ text: target }))(message));
   expect(built[1]).toBe(built[0]);
   expect(built[3]).not.toBe(built[0]);
   expect(built.map(({ text }) => text)).toEqual(["t", "t", "u", "t"]);

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { systemTimers } from "../../src/model/deadlines.ts";
 import { createBodyGatherer } from "../../src/protocols/body-gatherer.ts";
 
 /** A body that is fed by hand, and what its reader did to it. */
@@ -29,7 +30,7 @@ const textOf = (chunks: readonly Uint8Array[] | null): readonly string[] | null 
 
 test("MO-2: bytes are handed out as they come, those that came meanwhile together", async () => {
   const { body, push, close } = bodyByHand();
-  const gatherer = createBodyGatherer(body);
+  const gatherer = createBodyGatherer(body, systemTimers);
   push("a");
   expect(textOf(await gatherer.next())).toEqual(["a"]);
   push("b", "c");
@@ -44,7 +45,7 @@ test("MO-2: bytes are handed out as they come, those that came meanwhile togethe
 
 test("MO-19: what came before a failure is handed out first", async () => {
   const { body, push, fail } = bodyByHand();
-  const gatherer = createBodyGatherer(body);
+  const gatherer = createBodyGatherer(body, systemTimers);
   push("a");
   const first = gatherer.next();
   expect(textOf(await first)).toEqual(["a"]);
@@ -64,7 +65,7 @@ test("MO-20: reading pauses while a mebibyte waits", async () => {
     },
     { highWaterMark: 0 },
   );
-  const gatherer = createBodyGatherer(body);
+  const gatherer = createBodyGatherer(body, systemTimers);
   for (let turn = 0; turn < 20; turn++) await new Promise(setImmediate);
   expect(pulls).toBe(2);
   expect((await gatherer.next())?.length).toBe(2);
@@ -75,7 +76,7 @@ test("MO-20: reading pauses while a mebibyte waits", async () => {
 
 test("MO-15: a wait ends without bytes, and stopping a stream that is not whole cancels it", async () => {
   const { body, seen } = bodyByHand();
-  const gatherer = createBodyGatherer(body);
+  const gatherer = createBodyGatherer(body, systemTimers);
   expect(await gatherer.next(5)).toBeNull();
   await gatherer.stop(false);
   expect(seen.cancelled).toBe(true);
@@ -83,13 +84,13 @@ test("MO-15: a wait ends without bytes, and stopping a stream that is not whole 
 
 test("MO-19: a whole body may end by itself, bytes after its end cancel it", async () => {
   const quiet = bodyByHand();
-  const first = createBodyGatherer(quiet.body);
+  const first = createBodyGatherer(quiet.body, systemTimers);
   await first.stop(true);
   quiet.close();
   await new Promise(setImmediate);
   expect(quiet.seen.cancelled).toBe(false);
   const loud = bodyByHand();
-  const second = createBodyGatherer(loud.body);
+  const second = createBodyGatherer(loud.body, systemTimers);
   await second.stop(true);
   loud.push("more");
   await expect.poll(() => loud.seen.cancelled).toBe(true);

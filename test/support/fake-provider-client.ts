@@ -55,7 +55,7 @@ export const wireOf = (
   const traits = profile.traits(config);
   const target = { ...traits, efforts: efforts ?? traits.efforts };
   return {
-    protocol: chooseProtocol(config, profile),
+    protocol: chooseProtocol(config, profile, []),
     target: { provider: config.name, capabilities, maxOutput, traits: target },
   };
 };

@@ -18,7 +18,7 @@ const boxes = [
   box("other", "git_log", "x"),
 ];
 const names = (entries: Parameters<typeof selectTools>[0]) =>
-  selectTools(entries, boxes).tools.map(({ tool, toolbox }) => `${toolbox}/${tool.name}`);
+  selectTools(entries, boxes, ["ask", "core"]).tools.map(({ tool, toolbox }) => `${toolbox}/${tool.name}`);
 
 test("TB-4: no tools means all, [] none; ask and core are always there, ask narrowed only if listed", () => {
   expect(names([])).toEqual(["ask/ask_user", "core/recall"]);
@@ -32,7 +32,8 @@ test("TB-4: no tools means all, [] none; ask and core are always there, ask narr
 });
 
 test("TB-4: ★ unknown toolboxes and tools, a toolbox twice and two tools of one name are errors with a suggestion", () => {
-  const problems = (entries: Parameters<typeof selectTools>[0]) => selectTools(entries, boxes).problems;
+  const problems = (entries: Parameters<typeof selectTools>[0]) =>
+    selectTools(entries, boxes, ["ask", "core"]).problems;
   expect(problems([{ name: "git", tools: ["git_staus"] }])).toEqual([
     {
       code: "unknown_tool",

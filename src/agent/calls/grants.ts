@@ -1,11 +1,12 @@
 import { lineageOf } from "../budgets/bounds.ts";
-import type { CallPlace } from "../definition/agent.ts";
+import type { Agent, CallPlace } from "../definition/agent.ts";
+import type { CallPlan } from "../state/call.ts";
 import type { Grant, Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 
 /** Returns where a thread's calls run. Foreign content that reached a run also reaches the agents that it calls. */
-export const placeOf = (session: Session, threadId: string): CallPlace => ({
+const placeOf = (session: Session, threadId: string): CallPlace => ({
   depth: session.threads[threadId]?.depth ?? 0,
   untrusted: lineageOf(session, threadId).some(({ run }) => run?.counters.untrusted === true),
   page: session.page?.url ?? null,
@@ -41,11 +42,7 @@ export interface GrantsUpdate {
 }
 
 /** Returns a session's own grants and those it knows of its tenant, without expired ones. */
-export const validGrants = (
-  own: readonly Grant[],
-  known: readonly Grant[],
-  now: number,
-): readonly Grant[] => {
+const validGrants = (own: readonly Grant[], known: readonly Grant[], now: number): readonly Grant[] => {
   if (own.length === 0 && known.length === 0) return own;
   const ids = new Set(own.map(({ id }) => id));
   return [...own, ...known.filter(({ id }) => !ids.has(id))].filter(
@@ -53,9 +50,24 @@ export const validGrants = (
   );
 };
 
-/** Returns every grant that is valid in a session now. */
-export const grantsOf = ({ state, context }: Draft): readonly Grant[] =>
-  validGrants(state.grants, context.grants, context.now);
+/** Decides what an agent's rules and the grants that are valid now say of a call; `page` replaces the open page. */
+type CallJudge = (call: Parameters<Agent["judge"]>[0], page?: string | null) => CallPlan;
+
+/** Creates the judge of the calls of a thread; `grants` are those that the session knows of its tenant. */
+export const createThreadJudge = (
+  session: Session,
+  threadId: string,
+  { judge }: Pick<Agent, "judge">,
+  { grants, now }: { readonly grants: readonly Grant[]; readonly now: number },
+): CallJudge => {
+  const valid = validGrants(session.grants, grants, now);
+  const place = placeOf(session, threadId);
+  return (call, page = place.page) => judge(call, valid, { ...place, page });
+};
+
+/** Creates the judge of the calls of a thread as the draft leaves it. */
+export const createDraftJudge = (draft: Draft, threadId: string): CallJudge =>
+  createThreadJudge(draft.state, threadId, agentOf(draft, threadId), draft.context);
 
 export const revokeGrants = (draft: Draft, ids: readonly string[]): void => {
   const grants = draft.state.grants.filter(({ id }) => !ids.includes(id));

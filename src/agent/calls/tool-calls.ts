@@ -16,6 +16,7 @@ import { isForCaller, childrenOf, isDue } from "../state/ask.ts";
 import type { Draft } from "../transaction/draft.ts";
 import {
   agentOf,
+  changeChild,
   emit,
   keepForRecall,
   runOf,
@@ -348,13 +349,7 @@ export const endOpenCalls = (
     if (how === "skipped" && !isSkippable(call)) continue;
     const result = endResultOf(draft, call, how);
     if (call.wait?.on === "ask") cancelAsk(draft, threadId, call.wait.ask);
-    if (isForCaller(call.wait)) forgetQuestion(draft, threadId);
+    if (isForCaller(call.wait)) changeChild(draft, threadId, { question: null });
     endCallAtOnce(draft, threadId, result);
   }
-};
-
-/** Removes a called agent's question to its caller. */
-const forgetQuestion = (draft: Draft, threadId: string): void => {
-  const thread = threadOf(draft, threadId);
-  if (thread.child !== null) thread.child = { ...thread.child, question: null };
 };

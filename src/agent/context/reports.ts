@@ -154,11 +154,7 @@ const isShortened = (completion: WorkReport | null, files: readonly string[]): b
   (completion !== null && listsOf(completion).some((list) => lengthOf(list) > longestList));
 
 /** Returns as many entries as fit in `most` characters, and how many follow. */
-const shortenList = (
-  entries: readonly string[] = [],
-  most: number,
-  recall: string | null,
-): readonly string[] => {
+const shortenList = (entries: readonly string[], most: number, recall: string | null): readonly string[] => {
   if (lengthOf(entries) <= most) return entries;
   const more = (count: number, id = recall): string =>
     `… ${count} more${id === null ? "" : `; recall("${id}") has them`}`;

@@ -192,13 +192,18 @@ export const allTargets = ({
   ...[...effects.before, effects.compaction].flatMap((bound) => bound?.target ?? []),
 ];
 
+/** Finds the target that names this model of this provider. */
+export const findNamedTarget = (
+  targets: readonly ModelTarget[],
+  { provider, model }: Pick<ModelTarget, "provider" | "model">,
+): ModelTarget | undefined => targets.find((each) => each.provider === provider && each.model === model);
+
 /** Returns the model target of an effect's model calls: its own or else that of the run. */
 export const effectTargetOf = (
   { targets }: Agent,
-  { target: { provider, model } }: { readonly target: Pick<ModelTarget, "provider" | "model"> },
+  { target }: { readonly target: Pick<ModelTarget, "provider" | "model"> },
   own: ModelTarget | null,
-): ModelTarget | undefined =>
-  own ?? targets.find((target) => target.provider === provider && target.model === model) ?? targets[0];
+): ModelTarget | undefined => own ?? findNamedTarget(targets, target) ?? targets[0];
 
 /** Returns the agent of a thread, `missing` if the deployment lacks it; `model` replaces the session's override. */
 export type AgentResolver = (

@@ -17,13 +17,14 @@ import { notifyThread, childId, stripIds, startChild, findChildRecord } from "./
 import type { Call } from "../state/call.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
 import type { GraphState } from "../state/events.ts";
-import type { GraphNode, GraphRun, GraphTask, GraphOutcome, ResolveAgent } from "../stores/graphs.ts";
+import type { GraphNode, GraphRun, GraphOutcome } from "../stores/graphs.ts";
+import type { GraphTask, ResolveAgent } from "../../tools/task-graph.ts";
+import { checkGraph } from "../../tools/task-graph.ts";
 import {
   startGraph,
   forgetGraph,
   findGraph,
   saveGraph,
-  checkGraph,
   interpolateOutputs,
   formatGraphReport,
   scheduleGraph,

@@ -1,7 +1,7 @@
 import { findCall, answerCall, refuseCall } from "../calls/tool-calls.ts";
 import { createChildEnd, workOf } from "../context/reports.ts";
 import { keepReflection } from "../memory/reflections.ts";
-import { notifyOfChildEnd, changeChild, findChildRecord, startChild, childId } from "./start.ts";
+import { notifyOfChildEnd, findChildRecord, startChild, childId } from "./start.ts";
 import { cancelSubtree, stopChild } from "../run/cancel.ts";
 import { finishRun } from "../run/runs.ts";
 import { leaveSlotQueue } from "../run/wait.ts";
@@ -11,7 +11,7 @@ import type { Thread } from "../state/thread.ts";
 import { forgetGraph } from "../stores/graphs.ts";
 import { settleTask, releaseTasks } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, changeChild, threadOf } from "../transaction/draft.ts";
 import { endGraphTask } from "./dispatch.ts";
 import { countChildFiles, endWaitSlot, replaceWaitSlot } from "./wait.ts";
 import { escapeTags } from "../../chat/render.ts";
@@ -191,7 +191,7 @@ const startPeer = (
     task: record.task,
     context: record.context,
     taskId: child.taskId,
-    timeoutMs: child.deadline == null ? null : child.deadline - draft.context.now,
+    timeoutMs: child.deadline === null ? null : child.deadline - draft.context.now,
     node: child.node,
     handoffs: child.handoffs + 1,
     before: { ...before, first: child.before?.first ?? thread.id },

@@ -118,12 +118,6 @@ const narrowDeadline = (draft: Draft, threadId: string): void => {
   run.deadline = run.deadline === null ? at : Math.min(run.deadline, at);
 };
 
-/** Changes a called thread's own facts; nothing happens if it is `main`. */
-export const changeChild = (draft: Draft, threadId: string, change: Partial<Child>): void => {
-  const thread = threadOf(draft, threadId);
-  if (thread.child !== null) thread.child = { ...thread.child, ...change };
-};
-
 /** Reads the row of a called thread as this commit leaves it; null if there never was one. */
 export const findChildRecord = (draft: Draft, id: string): ChildRecord | null =>
   draft.children.findLast((record) => record.id === id) ?? draft.context.children.record(id);

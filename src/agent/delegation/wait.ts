@@ -18,8 +18,8 @@ import type { ChildItem, ChildRecord, ChildWait, ChildQuestion } from "../state/
 import type { Thread } from "../state/thread.ts";
 import { isChildOpen, isAskingCaller, openChildren } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, runOf, callOf, threadOf } from "../transaction/draft.ts";
-import { stripIds, changeChild, findChildRecord, notifyThread } from "./start.ts";
+import { agentOf, changeChild, runOf, callOf, threadOf } from "../transaction/draft.ts";
+import { stripIds, findChildRecord, notifyThread } from "./start.ts";
 import { childrenOf, isDue } from "../state/ask.ts";
 import { applyFileChanges, changesOf } from "../state/files.ts";
 import { escapeTags } from "../../chat/render.ts";

@@ -3,7 +3,15 @@ import type { MiddlewareRun, StartHook, StartResult } from "../definition/guard.
 import { hasPlanned } from "../state/phase.ts";
 import { findTaskMessage } from "../state/run.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, runOf, threadOf, appendMessage, emit, retireMessages } from "../transaction/draft.ts";
+import {
+  agentOf,
+  changeChild,
+  runOf,
+  threadOf,
+  appendMessage,
+  emit,
+  retireMessages,
+} from "../transaction/draft.ts";
 import { runHook } from "../transaction/run-hook.ts";
 import type { WorkReport } from "../../tools/session-request.ts";
 import { answerOf, isUnanswered, answerText, formatCompletion } from "../context/reports.ts";
@@ -112,9 +120,7 @@ const replaceReport = (
   failed: boolean,
 ): void => {
   const completion = failed ? null : { status, files_modified, summary: text ?? "" };
-  const thread = threadOf(draft, threadId);
-  const { child } = thread;
-  if (child !== null) thread.child = { ...child, completion };
+  changeChild(draft, threadId, { completion });
   if (failed) withholdAnswer(draft, threadId, text);
 };
 

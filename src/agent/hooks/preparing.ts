@@ -178,7 +178,7 @@ export const verificationWorkOf = (run: Run | null): VerificationWork | null => 
 /** Returns the fields of a check for its events. */
 export const describeCheck = (
   { what, command }: VerificationWork,
-  verification: Verification | null = null,
+  verification: Verification | null,
 ): { readonly breach?: true; readonly attempt: number; readonly command: string } => ({
   ...(what === "breach" ? { breach: true } : {}),
   attempt: verification?.of === "edits" ? verification.repairs + 1 : 1,

@@ -86,7 +86,6 @@ const toolsOf = ({ serverTools }: Pick<Session, "serverTools">, server: string):
 
 type ServerUser = Pick<Agent, "servers" | "tools">;
 
-/** Returns the agent of a thread. */
 type AgentFinder = (threadId: string) => ServerUser;
 
 /** Returns whether an agent may use a server, be it only by the tools that its caller lends. */

@@ -3,7 +3,6 @@ import { wakeCalls } from "../calls/tool-calls.ts";
 import { endChild, hasUnreportedEnd } from "../delegation/end.ts";
 import { expireQuestion, dropQuestions, answerWait, workingChildrenOf } from "../delegation/wait.ts";
 import { performRequest } from "../delegation/requests.ts";
-import { changeChild } from "../delegation/start.ts";
 import { resumePreparing, deferToVerification, startVerification } from "../hooks/preparing.ts";
 import { stopChild } from "../run/cancel.ts";
 import { finishRun, startNextRun } from "../run/runs.ts";
@@ -25,7 +24,7 @@ import { isBreachOpen } from "../state/phase.ts";
 import { childrenOf } from "../state/ask.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, pruneTrees, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, changeChild, emit, runOf, threadOf } from "../transaction/draft.ts";
 import { expireAsk, handleReachedLimit } from "../turn/ask-answers.ts";
 import { startAttempt } from "../turn/attempts.ts";
 import { startCalls, recoverRun } from "../turn/calls.ts";
@@ -226,6 +225,17 @@ const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots, ar
   const moved = advanceThread(draft, threadId, by, slots);
   const isEnding = threadOf(draft, threadId).run?.endAfterChildren != null;
   return (isEnding && dropQuestions(draft, threadId)) || moved;
+};
+
+/** Forgets the numbers of threads of those trees of runs of which nothing is alive. */
+const pruneTrees = ({ state }: Draft): void => {
+  const isAlive = (root: string): boolean =>
+    Object.values(state.threads).some(
+      ({ child, run }) => run?.id === root || (child?.root === root && !child.idle),
+    );
+  const counts = Object.entries(state.trees);
+  const alive = counts.filter(([root]) => isAlive(root));
+  if (alive.length < counts.length) state.trees = Object.fromEntries(alive);
 };
 
 /**

@@ -8,7 +8,7 @@ import type { Reflection } from "../state/records.ts";
 import { lifetimeOf } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { writeEntry } from "../transaction/entries.ts";
-import { postReflection, stopWords } from "./memories.ts";
+import { postReflection } from "./memories.ts";
 
 /** Passes lessons of failed called agents to those with a similar task. */
 
@@ -44,6 +44,19 @@ export const fitReflection = (row: Reflection): Reflection => {
     shares.map((share) => shortenReflection(clean, share)).find(isSmall) ?? shortenReflection(clean, 0.0625)
   );
 };
+
+/** Words of four letters and more that say nothing about the subject of a text. */
+export const stopWords: ReadonlySet<string> = new Set(
+  [
+    "about above after again against also although always among another because been before being below between",
+    "both cannot could does doing done down during each either else ever every from further give gives given have",
+    "having here hers herself himself however into itself just less like made make makes many more most much must",
+    "myself neither never next none only onto other others ought ours ourselves over please same shall should since",
+    "some such take than that their theirs them themselves then there therefore these they this those though through",
+    "thus together under until upon used uses using very want wants well were what when where whether which while",
+    "will with within without would your yours yourself yourselves",
+  ].flatMap((line) => line.split(" ")),
+);
 
 /** Returns the informative words of a text: distinct, of at least four letters or digits, and no stop words. */
 export const informativeWords = (text: string): ReadonlySet<string> =>

@@ -7,7 +7,7 @@ import type { Run } from "../state/run.ts";
 import { openChildren } from "../state/thread.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { appendMessage, runOf, threadOf } from "../transaction/draft.ts";
+import { appendMessage, changeChild, runOf, threadOf } from "../transaction/draft.ts";
 
 /** Asks a run, and everything below it, to end. */
 
@@ -28,12 +28,9 @@ export const cancelRun = (draft: Draft, threadId: string, cancel: CancelRequest)
 
 /** Records why a called thread is stopped; the first reason holds. A caller that already knows needs no message. */
 const recordStop = (draft: Draft, threadId: string, why: string, callerKnows: boolean): void => {
-  const thread = threadOf(draft, threadId);
-  const { child } = thread;
-  if (child === null) return;
-  const { stopped } = child;
-  const noted = { why: stopped?.why ?? why, told: callerKnows || stopped?.told === true };
-  thread.child = { ...child, stopped: noted };
+  const { stopped = null } = threadOf(draft, threadId).child ?? {};
+  const told = callerKnows || stopped?.told === true;
+  changeChild(draft, threadId, { stopped: { why: stopped?.why ?? why, told } });
 };
 
 /** Cancels what a thread started, whether or not the thread still runs itself. */

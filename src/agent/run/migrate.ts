@@ -69,7 +69,7 @@ const migrateThread = (
 export const migrateSession = (
   draft: Draft,
   target: MigrationTarget,
-  agents: AgentNames = {},
+  agents: AgentNames,
 ): readonly Json[] => {
   const { state } = draft;
   const { revision: from, model, modelScope } = state;

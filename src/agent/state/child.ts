@@ -7,7 +7,7 @@ import type { EndReason, RunState } from "./events.ts";
 /** Open question of a child to its caller. */
 export interface ChildQuestion {
   readonly id: string;
-  /** The call that of the child waits for the answer. */
+  /** The call of the child that waits for the answer. */
   readonly call: string;
   readonly text: string;
   readonly options: readonly string[];
@@ -26,7 +26,7 @@ export interface Child {
   readonly callerConstraints: CallerConstraints;
   /** Run of `main` in whose tree the child counts. */
   readonly root: string;
-  /** The call that of the parent waits for it; if null, a message reports its end. */
+  /** The call of the parent that waits for it; if null, a message reports its end. */
   readonly awaitedBy: string | null;
   /** Whether the thread stays after its end, for the next task. */
   readonly persistent: boolean;
@@ -35,8 +35,8 @@ export interface Child {
   /** The first 200 characters of the task. */
   readonly task: string;
   readonly taskId: string | null;
-  /** When the time for its task, hand-overs included, is over; absent or null: never. */
-  readonly deadline?: number | null;
+  /** When the time for its task, hand-overs included, is over; null: never. */
+  readonly deadline: number | null;
   /** Task of a task graph that the child does. */
   readonly node: { readonly dispatch: string; readonly task: string } | null;
   readonly completion: WorkReport | null;

@@ -28,7 +28,7 @@ export interface Input {
   readonly version: number;
 }
 
-/** Returns whether other agents report to the person: that is passed on once in any case. */
+/** Returns whether an input is another agent's message to the main thread, which tells the person of it once. */
 export const isAgentMessage = ({ origin, thread }: Input): boolean => origin === "agent" && thread === "main";
 
 /** The fields of a thread in which nothing was said, or whose chat was cleared. */

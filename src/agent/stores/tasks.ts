@@ -162,7 +162,7 @@ const changeMemory = (
 const applyStoreChange = (draft: Draft, author: Author, given: StoreChange): StoreResult => {
   const { data: change, error } = storeChange.safeParse(given, { error: describeIssue });
   if (change === undefined) {
-    const [issue] = error?.issues ?? [];
+    const [issue] = error.issues;
     return refuseStoreChange(
       "invalid_arguments",
       `${issue?.path.join(".") || "change"}: ${issue?.message ?? ""}`,

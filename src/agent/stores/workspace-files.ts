@@ -33,6 +33,9 @@ export const settleInitialFiles = (
 /** Milliseconds after which the sandbox is asked for the outcome of a change. */
 const longestChangeMs = 300_000;
 
+const findChange = ({ state }: Draft, id: string): PendingFileChange | undefined =>
+  state.fileChanges.find((each) => each.id === id);
+
 const replaceChange = ({ state }: Draft, id: string, next: PendingFileChange | null): void => {
   state.fileChanges = state.fileChanges.flatMap((each) => (each.id === id ? (next ?? []) : each));
 };
@@ -45,7 +48,7 @@ export const dropFileChange = (draft: Draft, id: string): void => replaceChange(
  * key none can.
  */
 export const abandonFileChange = (draft: Draft, id: string): void => {
-  const change = draft.state.fileChanges.find((each) => each.id === id);
+  const change = findChange(draft, id);
   if (change?.answerKey === null) dropFileChange(draft, id);
 };
 
@@ -78,7 +81,7 @@ export const settleFileChange = (
   { id, path, fingerprint }: Pick<PendingFileChange, "id" | "path" | "fingerprint">,
   outcome: ChangeOutcome,
 ): FileChangeAnswer => {
-  const change = draft.state.fileChanges.find((each) => each.id === id);
+  const change = findChange(draft, id);
   if (change !== undefined) reportPersonsChanges(draft, outcome.changes);
   draft.state.updatedAt = draft.context.now;
   const answer = answerTo(draft, path, outcome);
@@ -97,13 +100,13 @@ export const settleFileChange = (
 
 /** Marks a change whose outcome its maker does not know, so that the sandbox is asked now. */
 export const questionFileChange = (draft: Draft, id: string): void => {
-  const change = draft.state.fileChanges.find((each) => each.id === id);
+  const change = findChange(draft, id);
   if (change !== undefined) replaceChange(draft, id, { ...change, until: draft.context.now });
 };
 
 /** Postpones a change whose outcome the sandbox could not give: it is asked again later unless `final`. */
 export const postponeFileChange = (draft: Draft, id: string, final: boolean): void => {
-  const change = draft.state.fileChanges.find((each) => each.id === id);
+  const change = findChange(draft, id);
   if (change === undefined) return;
   const later = postpone(change, draft.context.now);
   if (!final && later.tries < mostSandboxTries) return replaceChange(draft, id, later);

@@ -6,7 +6,7 @@ import type { BriefingRules } from "../definition/memory.ts";
 import type { Ask } from "../state/ask.ts";
 import type { TeamBudgets } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
-import type { ChildRecord } from "../state/child.ts";
+import type { Child, ChildRecord } from "../state/child.ts";
 import type { ItemKind, DataOf, EndReason, Episode, EventType, SessionEvent } from "../state/events.ts";
 import type {
   EntryChange,
@@ -215,15 +215,10 @@ export const threadOf = (draft: Draft, id: string): DraftThread => {
 export const agentOf = (draft: Draft, threadId: string): Agent =>
   draft.context.agents(threadOf(draft, threadId));
 
-/** Forgets the numbers of threads of those trees of runs of which nothing is alive. */
-export const pruneTrees = ({ state }: Draft): void => {
-  const isAlive = (root: string): boolean =>
-    Object.values(state.threads).some(
-      ({ child, run }) => run?.id === root || (child?.root === root && !child.idle),
-    );
-  const counts = Object.entries(state.trees);
-  const alive = counts.filter(([root]) => isAlive(root));
-  if (alive.length < counts.length) state.trees = Object.fromEntries(alive);
+/** Changes a called thread's own facts; nothing happens if it is `main`. */
+export const changeChild = (draft: Draft, threadId: string, change: Partial<Child>): void => {
+  const thread = threadOf(draft, threadId);
+  if (thread.child !== null) thread.child = { ...thread.child, ...change };
 };
 
 /** Returns the session's `seq` once the draft is stored. */

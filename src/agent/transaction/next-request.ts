@@ -9,7 +9,7 @@ import type { Message } from "../../chat/message.ts";
 import { callsOf } from "../../chat/view.ts";
 import type { FallbackChain } from "../../model/retry.ts";
 import { startFallbackChain } from "../../model/retry.ts";
-import { allTargets } from "../definition/agent.ts";
+import { allTargets, findNamedTarget } from "../definition/agent.ts";
 import type { Phase } from "../state/phase.ts";
 import type { Draft } from "./draft.ts";
 import { agentOf, threadOf } from "./draft.ts";
@@ -20,11 +20,11 @@ import { agentOf, threadOf } from "./draft.ts";
 export const findTarget = (
   draft: Draft,
   threadId: string,
-  { provider, model }: { readonly provider: string; readonly model: string },
+  name: Pick<ModelTarget, "provider" | "model">,
 ): ModelTarget | undefined => {
-  for (const chosen of [undefined, null, `${provider}/${model}`]) {
+  for (const chosen of [undefined, null, `${name.provider}/${name.model}`]) {
     const targets = allTargets(draft.context.agents(threadOf(draft, threadId), chosen));
-    const found = targets.find((target) => target.provider === provider && target.model === model);
+    const found = findNamedTarget(targets, name);
     if (found !== undefined) return found;
   }
   return undefined;

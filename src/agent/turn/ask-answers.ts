@@ -3,7 +3,7 @@ import { syntheticResults } from "../../chat/results.ts";
 import { openAsk, closeAsk, mostOpenAsks, askScopeOf } from "../asks/asks.ts";
 import { changeRunBudget, raiseLimit, stopRun, describeLimit, reportReachedLimit } from "../budgets/spend.ts";
 import { endCall, parkCall, refuseCall, createCallResult, findCall } from "../calls/tool-calls.ts";
-import { grantsOf, placeOf } from "../calls/grants.ts";
+import { createDraftJudge } from "../calls/grants.ts";
 import { pauseStep } from "../calls/model-call.ts";
 import type { EffectQuestion } from "../definition/effect.ts";
 import type { PlanDecision } from "../hooks/plan.ts";
@@ -138,7 +138,7 @@ export const rejudgeCall = (
 ): CallPlan => {
   const args = argsOf(given);
   const call = args === given.call.args ? given.call : { ...given.call, args };
-  const plan = agentOf(draft, threadId).judge(call, grantsOf(draft), placeOf(draft.state, threadId));
+  const plan = createDraftJudge(draft, threadId)(call);
   return given.attempts > 0 && given.plan.safety === "unsafe" ? { ...plan, safety: "unsafe" } : plan;
 };
 

@@ -76,8 +76,10 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     });
     return;
   }
-  if (call.attempts === 0) emitCallStart(draft, threadId, call);
-  if (call.attempts === 0) countCall(draft, threadId, call.call.name);
+  if (call.attempts === 0) {
+    emitCallStart(draft, threadId, call);
+    countCall(draft, threadId, call.call.name);
+  }
   const { now, epoch } = draft.context;
   callOf(draft, threadId, id).startedAt = now;
   if (plan.client === true) {

@@ -3,16 +3,13 @@ import type { ToolCallPart } from "../../chat/message.ts";
 import { textResult } from "../../chat/results.ts";
 import type { Completion } from "../../model/completer.ts";
 import { findOverspentLimit } from "../budgets/bounds.ts";
-import { grantsOf, placeOf } from "../calls/grants.ts";
+import { createDraftJudge } from "../calls/grants.ts";
 import { endOpenCalls } from "../calls/tool-calls.ts";
 import { answerText } from "../context/reports.ts";
 import { numberCalls } from "../context/history.ts";
-import type { Agent, CallPlace } from "../definition/agent.ts";
 import { guardAnswer } from "../hooks/middleware.ts";
 import { deferToVerification, compactOverflow } from "../hooks/preparing.ts";
 import type { Call, CallPlan } from "../state/call.ts";
-import type { Grant } from "../state/session.ts";
-import type { Run } from "../state/run.ts";
 import { openChildren, isSteeredByPerson, steeringInputsOf } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, appendNote, runOf, threadOf } from "../transaction/draft.ts";
@@ -173,32 +170,22 @@ const checkFinalText = (draft: Draft, threadId: string): void => {
   );
 };
 
-/** Plans a call by what it may do; a tool that an effect took out of the turn is refused. */
-const planCall = (
-  agent: Agent,
-  call: ToolCallPart,
-  grants: readonly Grant[],
-  place: CallPlace,
-  run: Run | null,
-): CallPlan => {
-  const plan = agent.judge(call, grants, place);
-  const named = agent.tools.get(call.name)?.tool.aliasOf ?? call.name;
-  if (run === null || !Object.hasOwn(run.hidden, named) || plan.refusal !== undefined) return plan;
-  const text = `not_permitted: ${call.name} is not available in this turn`;
+/** Refuses a call of a tool that an effect took out of the turn. */
+const refuseHidden = (plan: CallPlan, tool: string): CallPlan => {
+  const text = `not_permitted: ${tool} is not available in this turn`;
   return { ...plan, verdict: "deny", by: "effect", refusal: { status: "denied", text } };
 };
 
 const planCalls = (draft: Draft, threadId: string, parts: readonly ToolCallPart[]): void => {
-  const thread = threadOf(draft, threadId);
-  const agent = agentOf(draft, threadId);
-  const grants = grantsOf(draft);
-  const place = placeOf(draft.state, threadId);
-  const calls = parts.map((call): Call => ({
-    ...freshCall,
-    call,
-    plan: planCall(agent, call, grants, place, thread.run),
-  }));
   const run = runOf(draft, threadId);
+  const { tools } = agentOf(draft, threadId);
+  const judge = createDraftJudge(draft, threadId);
+  const calls = parts.map((call): Call => {
+    const plan = judge(call);
+    const isHidden = Object.hasOwn(run.hidden, tools.get(call.name)?.tool.aliasOf ?? call.name);
+    const refused = isHidden && plan.refusal === undefined;
+    return { ...freshCall, call, plan: refused ? refuseHidden(plan, call.name) : plan };
+  });
   run.phase = { at: "acting", calls: numberCalls(draft, threadId, calls) };
   const { cancel, stop } = run;
   if (cancel !== null) endOpenCalls(draft, threadId, "cancelled", "all");

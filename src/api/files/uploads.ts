@@ -26,8 +26,6 @@ interface SentFile extends z.output<typeof fieldsSchema> {
 /** Bytes of a form besides those of its file. */
 const formBytes = 64 * 1024;
 
-const refuseForm = (message: string): never => refuseField("invalid_request", "/file", message);
-
 /** Reads a form with one `file`, and `name` and `path` as texts. */
 async function readForm(request: Request, type: string): Promise<SentFile> {
   const body = await readBytes(request, limits.upload_bytes + formBytes);
@@ -36,7 +34,8 @@ async function readForm(request: Request, type: string): Promise<SentFile> {
     .catch(() => refuse("invalid_request", "The body is not multipart/form-data, as its Content-Type says."));
   const files = form.getAll("file");
   const [file] = files;
-  if (files.length !== 1 || typeof file !== "object") return refuseForm("a form has one file of this name");
+  if (files.length !== 1 || typeof file !== "object")
+    return refuseField("invalid_request", "/file", "a form has one file of this name");
   const texts = [...form].filter(([name]) => name !== "file");
   const fields = parseParams(fieldsSchema, Object.fromEntries(texts));
   if (file.size > limits.upload_bytes)

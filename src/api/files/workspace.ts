@@ -171,7 +171,6 @@ async function finish(
   return changeResponse(requireAccepted(reply));
 }
 
-/** Returns the path and the key of a change. */
 const changeOf = ({ path: { path }, request }: SessionRequestContext) => {
   const key = readIdempotencyKey(request, {});
   return { ...(path === undefined ? {} : { path }), ...(key === undefined ? {} : { key }) };

@@ -10,7 +10,6 @@ import { buildOnce, filesIn } from "./source-mark.ts";
 const root = resolve(import.meta.dirname, "../../..");
 const folder = join(root, ".limpet/public");
 
-/** Lists the sources of the console. */
 const listSources = (): readonly string[] => [
   "src/cli/build/console.ts",
   ...["src/console", "src/client"].flatMap((room) => filesIn(room, /\.(?:tsx?|css|html)$/)),

@@ -225,7 +225,7 @@ const writeMeter = (
 /** Returns the code of a module with the meter inserted, available as `$meter`. */
 export const instrument = (code: string): string => writeMeter(code, survey(code));
 
-/** Returns the code of the git's own module with the meter. */
+/** Returns the code of git's own module with the meter. */
 export const instrumentGit = (code: string): string => {
   const surveyed = survey(code);
   return writeMeter(code, surveyed, keepMarks(code, surveyed.program));

@@ -198,12 +198,12 @@ const endSearches = (code: string, found: SyntaxIndex): Insertion[] => {
   return [{ at: test.start, text: `${codeOf(code, from)}>${codeOf(code, text)}.length||` }];
 };
 
-/** Keeps the byte order mark of what the git decodes, which would otherwise be lost in diffs and merges. */
+/** Keeps the byte order mark of what git decodes, which would otherwise be lost in diffs and merges. */
 export const keepMarks = (code: string, program: Node): Insertion[] => {
   const decoders = allOf(program, "NewExpression").filter(
     (node) => nameOf(node["callee"]) === "TextDecoder" && argumentsOf(node).length === 0,
   );
-  if (decoders.length === 0) throw new Error("the code of the git decodes no text");
+  if (decoders.length === 0) throw new Error("git's code decodes no text");
   const options = '"utf-8",{ignoreBOM:!0}';
   return decoders.map(({ end }) =>
     code.endsWith(")", end) ? { at: end - 1, text: options } : { at: end, text: `(${options})` },

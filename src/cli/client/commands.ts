@@ -88,7 +88,6 @@ const nothingAskedLines = (waiting: readonly string[]): readonly string[] => {
   ];
 };
 
-/** Reads the asks of a session. */
 const openAsks = (client: LimpetClient, session: string) =>
   readToEnd((page) => client.call("asks", { session, status: "open", ...page }));
 
@@ -143,7 +142,6 @@ const choiceOf = async ({ client, names }: RemoteContext, text: string) => {
   return choice;
 };
 
-/** Reads the number of an option. */
 const numberOf = (option: string, given: string): number => {
   const number = given.trim() === "" ? Number.NaN : Number(given);
   if (Number.isFinite(number)) return number;

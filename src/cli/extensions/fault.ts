@@ -12,7 +12,6 @@ export interface LoadFault {
   readonly place?: ModulePlace | undefined;
 }
 
-/** Place in any file. */
 interface FilePlace {
   readonly file: string;
   readonly place: ModulePlace;

@@ -173,13 +173,13 @@ const isListening = async (port: number): Promise<boolean> => {
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /** Asks wrangler's server as the front does for a request from this machine; returns null if it does not answer. */
-const askServer = async (path: string, { target, voucher }: FrontOptions): Promise<unknown> => {
+const readReadiness = async ({ target, voucher }: FrontOptions): Promise<Readiness | null> => {
   const headers = { "CF-Connecting-IP": "127.0.0.1", "Limpet-Front": voucher, ...ownTrace };
   const port = target();
   if (port === null) return null;
   try {
-    const answer = await fetch(`http://127.0.0.1:${port}${path}`, { headers });
-    return await answer.json();
+    const answer = await fetch(`http://127.0.0.1:${port}/readyz`, { headers });
+    return await answer.json<Readiness>();
   } catch {
     return null;
   }
@@ -193,8 +193,8 @@ interface Readiness {
 /** Waits until the Worker answers, which may be a while after wrangler is ready; returns null if it has ended. */
 const waitUntilReady = async (options: FrontOptions, isRunning: () => boolean): Promise<Readiness | null> => {
   while (isRunning()) {
-    const answer = await askServer("/readyz", options);
-    if (answer !== null) return answer as Readiness;
+    const readiness = await readReadiness(options);
+    if (readiness !== null) return readiness;
     await setTimeout(50);
   }
   return null;
@@ -302,7 +302,7 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const options = { target: () => target, voucher: randomBytes(24).toString("hex") };
   const vars = ["LIMPET_DEV:1", `LIMPET_FRONT:${options.voucher}`, `LIMPET_ORIGIN:http://localhost:${port}`];
   const tellReload = async (rebuilt: string | null): Promise<void> => {
-    const readiness = (await askServer("/readyz", options)) as Readiness | null;
+    const readiness = await readReadiness(options);
     if (rebuilt !== null) print(describeRebuild(rebuilt, readiness));
     reportSecrets(readiness);
     if (rebuilt !== null) void reportTypes();

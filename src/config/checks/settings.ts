@@ -64,12 +64,12 @@ const checkThresholds = (draft: TeamDraft, { index, value: agent }: ListEntry<Ag
   }
 };
 
-const hasTool = (agent: AgentShape, toolbox: string, tool: string): boolean =>
-  agent.toolboxes.some(({ name, tools }) => name === toolbox && (tools?.includes(tool) ?? true));
+const canWriteNotes = ({ toolboxes }: AgentShape): boolean =>
+  toolboxes.some(({ name, tools }) => name === "notes" && (tools?.includes("write_note") ?? true));
 
 const checkEffects = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
   const progress = effectAt(agent, "progress");
-  if (progress !== -1 && !hasTool(agent, "notes", "write_note")) {
+  if (progress !== -1 && !canWriteNotes(agent)) {
     draft.report(
       "effect_inert",
       ["agents", index, "effects", progress],

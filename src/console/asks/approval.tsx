@@ -65,7 +65,7 @@ const useCard = (own: ReturnType<typeof useVersion>) => {
     setView("thing");
     focusNext(editButton);
   };
-  /** What was changed stays, as the version that would run. */
+  /** Closes the editor and keeps the changes: an approval would run the edited version. */
   const leaveEditor = (): void => {
     setView(own.version.run === null ? "changes" : "thing");
     focusNext(own.version.isChanged ? '[role="tab"][aria-selected="true"]' : editButton);

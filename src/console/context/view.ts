@@ -59,7 +59,7 @@ export interface ContextView {
 }
 
 export type ChangeSign = "+" | "~" | "−" | "";
-/** What is `retired` is not sent any more. */
+/** A `retired` message is no longer sent. */
 export type RowState = SeenMessage["state"] | "retired";
 
 /** A row of the view: a message as it was sent, what was not sent any more, or what comes before all messages. */
@@ -67,7 +67,7 @@ export interface ContextRow {
   readonly id: string;
   readonly sign: ChangeSign;
   readonly state: RowState;
-  /** The summary stands for so many messages. */
+  /** Number of messages that a summary replaces. */
   readonly stands: number;
   readonly name: string;
   readonly isCode: boolean;

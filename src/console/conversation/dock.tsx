@@ -15,7 +15,7 @@ import { whenItGoesOut } from "./sentences.ts";
 
 /** What stands below the log: connection, what waits in line, and the composer. */
 
-/** What else than a lost connection keeps the page from the session. */
+/** Why the page cannot follow the session, unless the connection was lost. */
 const lossWords: Readonly<Record<string, string>> = {
   server_silent: "The server is silent",
   stream_refused: "The server opens no stream",

@@ -36,7 +36,6 @@ interface PageProps {
   readonly level: number;
   /** When the entry before the page was; null if there is none. */
   readonly before: number | null;
-  /** The entry after the page. */
   readonly after: TranscriptEntry | undefined;
   /** The newest edit of the thread, if it stands in this page. */
   readonly newest: string | null;

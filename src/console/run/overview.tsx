@@ -210,7 +210,7 @@ const LaneRow = ({
 }: {
   readonly lane: Lane;
   readonly scale: Scale;
-  /** Of all lanes. */
+  /** The least that any lane has cost. */
   readonly leastCost: number;
   readonly current: boolean;
   /** Null where there is nothing to see. */
@@ -266,7 +266,7 @@ const useOpener = (run: TranscriptRun) => {
   };
 };
 
-/** The clock of a run at work: the newest time is its end. */
+/** Shows when the agents of a run worked; a run without an end is shown up to now. */
 const Timeline = ({ transcript, run }: { readonly transcript: Transcript; readonly run: TranscriptRun }) => {
   const openerOf = useOpener(run);
   const now = useRunClock(run.ended_at === null);

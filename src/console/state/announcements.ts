@@ -75,7 +75,7 @@ export const announceEvents = (
   const look = (): void => {
     const events = getEvents();
     if (last === null) {
-      // What was there before the page was is no news.
+      // What happened before the page was opened is no news.
       if (getSnapshot().status === "live") last = getSnapshot().seq;
       return;
     }

@@ -2,7 +2,7 @@
 
 interface ListAnswer<T> {
   readonly data: readonly T[];
-  /** Is absent where the list comes whole. */
+  /** Absent if the API returns the whole list at once. */
   readonly next_cursor?: string | null;
 }
 

@@ -4,7 +4,7 @@ export interface PageAddress {
   /** Null on the first page. */
   readonly session: string | null;
   readonly context: ContextPlace | null;
-  /** The called agent whose lines have the page for themselves, or had it before the turn was looked at. */
+  /** The called agent whose conversation the page shows, or shows again once the look at a turn is closed. */
   readonly thread?: string | undefined;
 }
 

@@ -52,7 +52,6 @@ export interface SessionControl {
   readonly putFile: (path: string, file: File) => Promise<void>;
   /** Reads a text file of the workspace; null if there is none. */
   readonly readFile: (path: string, signal: AbortSignal) => Promise<string | null>;
-  /** Returns the thread of an entry. */
   readonly threadOf: (entry: string) => string;
   readonly loadWhole: (call: CallEntry) => Promise<void>;
   /** When the connection was lost; null while there is one. */

@@ -112,7 +112,7 @@ export const summaryMessage = (
   form: SummaryForm,
   range: MessageRange,
   body: string,
-  missing: readonly string[] = [],
+  missing: readonly string[],
 ): string =>
   [
     summaryHeading(form, range),

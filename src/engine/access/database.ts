@@ -18,7 +18,7 @@ export type Migrations = readonly string[];
 /** Access to an object's tables, which the first write creates, so that a read creates no storage. */
 export interface Tables {
   /** Returns the rows of a read; none if nothing was ever written. */
-  read(query: string, ...values: readonly DatabaseValue[]): readonly DatabaseRow[];
+  readonly read: RunQuery;
   /** Runs `work` in one transaction with all tables created. */
   write<T>(work: (all: RunQuery) => T): T;
 }

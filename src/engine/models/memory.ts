@@ -1,5 +1,5 @@
 import type { Embedder, MemoryRules } from "../../agent/definition/memory.ts";
-import { packVector } from "../../agent/memory/memories.ts";
+import { packVector } from "../access/tenant/recall.ts";
 import { referencesIn, resolveReferences, unsetSecretText } from "../../config/document/references.ts";
 import type { TeamAgent as AgentConfig, Provider, Team } from "../../config/team.ts";
 import { limitTime } from "../../sandbox/time-limit.ts";

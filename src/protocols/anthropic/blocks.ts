@@ -22,8 +22,8 @@ type AnthropicBlock = Anthropic.Messages.ContentBlockParam;
 type ResultContent = Exclude<Anthropic.Messages.ToolResultBlockParam["content"], string | undefined>[number];
 
 /** A message's wire form: the whole turn if it stands alone, and its parts for turns of several messages. */
-export interface AnthropicFragment extends Fragment {
-  /** The whole turn: `{"role":…,"content":[…]}` as one flat string; empty if the message has no content to send. */
+interface AnthropicTexts {
+  /** `{"role":…,"content":[…]}` as one flat string; empty if the message has no content to send. */
   readonly text: string;
   /** Content blocks as JSON texts, joined by commas: tool results, which must come first, and the others. */
   readonly results: string;
@@ -32,7 +32,9 @@ export interface AnthropicFragment extends Fragment {
   readonly markable: boolean;
 }
 
-const keepFragment = createFragmentCache<AnthropicFragment>();
+export type AnthropicFragment = Fragment<AnthropicTexts>;
+
+const cacheFragments = createFragmentCache<AnthropicTexts>();
 
 const textBlock = (value: string): string => `{"type":"text","text":${quoteJson(value)}}`;
 
@@ -109,12 +111,7 @@ const otherBlock = (
 const targetKey = (request: ModelRequest, { provider, capabilities }: WireTarget): string =>
   `${provider}/${request.model}/${capabilities.images ? "i" : ""}${capabilities.documents ? "d" : ""}`;
 
-const buildFragment = (
-  message: Message,
-  key: string,
-  request: ModelRequest,
-  target: WireTarget,
-): AnthropicFragment => {
+const buildFragment = (message: Message, request: ModelRequest, target: WireTarget): AnthropicTexts => {
   const results: string[] = [];
   const others: string[] = [];
   let thinking = 0;
@@ -133,7 +130,7 @@ const buildFragment = (
   // A message cannot consist of reasoning alone.
   if (others.length === thinking) others.length = 0;
   const markable = others.length === 0 ? results.length > 0 : !lastIsThinking;
-  return { message, target: key, ...assemble(message.role, results, others), markable };
+  return { ...assemble(message.role, results, others), markable };
 };
 
 /** Builds one flat turn, and slices that share its memory, so that a body is a join of few flat strings. */
@@ -148,11 +145,9 @@ const assemble = (role: Message["role"], results: readonly string[], others: rea
   return { text, results: text.slice(from, from + led), others: text.slice(rest, -2) };
 };
 
-/** Creates the serialiser of a request's messages: each message object is serialised once per target and cached. */
+/** Creates the serialiser of a request's messages. */
 export const createAnthropicFragmenter = (
   request: ModelRequest,
   target: WireTarget,
-): ((message: Message) => AnthropicFragment) => {
-  const key = targetKey(request, target);
-  return (message) => keepFragment(message, key, () => buildFragment(message, key, request, target));
-};
+): ((message: Message) => AnthropicFragment) =>
+  cacheFragments(targetKey(request, target), (message) => buildFragment(message, request, target));

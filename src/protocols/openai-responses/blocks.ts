@@ -21,11 +21,13 @@ import { wireId, wireName } from "../tool-names.ts";
 type InputContent = OpenAI.Responses.ResponseInputContent;
 
 /** A message's wire form: input items as JSON texts, joined by commas; empty if there is nothing to send. */
-export interface ResponsesFragment extends Fragment {
+interface ResponsesTexts {
   readonly text: string;
 }
 
-const keepFragment = createFragmentCache<ResponsesFragment>();
+export type ResponsesFragment = Fragment<ResponsesTexts>;
+
+const cacheFragments = createFragmentCache<ResponsesTexts>();
 
 const inputText = (text: string): InputContent => ({ type: "input_text", text });
 
@@ -132,17 +134,12 @@ const itemsOf = (message: Message, request: ModelRequest, target: WireTarget): s
   ];
 };
 
-/** Creates the serialiser of a request's messages: each message object is serialised once per target and cached. */
+/** Creates the serialiser of a request's messages. */
 export const createResponsesFragmenter = (
   request: ModelRequest,
   target: WireTarget,
 ): ((message: Message) => ResponsesFragment) => {
   const { images, documents } = target.capabilities;
   const key = [`${target.provider}/${request.model}`, images, documents].join();
-  return (message) =>
-    keepFragment(message, key, () => ({
-      message,
-      target: key,
-      text: itemsOf(message, request, target).join(","),
-    }));
+  return cacheFragments(key, (message) => ({ text: itemsOf(message, request, target).join(",") }));
 };

@@ -1,8 +1,7 @@
 import type { OpenAI } from "openai";
-import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
-import type { SchemaDialect } from "../json-schema.ts";
+import type { ModelRequest } from "../../model/completer.ts";
 import { adaptParameters } from "../json-schema.ts";
-import { isVisible, quoteJson, serialise } from "../body.ts";
+import { createToolCache, isVisible, quoteJson, serialise } from "../body.ts";
 import { digestBody } from "../fragments.ts";
 import { answerSchemaOf, cacheKeyOf, chooseEffort, samplingOf } from "../openai/parameters.ts";
 import type { WireRequest, WireTarget } from "../protocol.ts";
@@ -14,22 +13,16 @@ type ResponsesParams = OpenAI.Responses.ResponseCreateParamsStreaming;
 
 type ResponsesTail = Omit<ResponsesParams, "model" | "input" | "tools">;
 
-const toolTexts = new WeakMap<ToolSpec, { readonly dialect: SchemaDialect; readonly text: string }>();
-
-const toolText = (tool: ToolSpec, dialect: SchemaDialect): string => {
-  const known = toolTexts.get(tool);
-  if (known?.dialect === dialect) return known.text;
-  const { name, description, schema } = tool;
-  const text = serialise({
-    type: "function",
-    name: wireName(name),
-    description,
-    parameters: adaptParameters(schema, dialect),
-    strict: false,
-  } satisfies OpenAI.Responses.FunctionTool);
-  toolTexts.set(tool, { dialect, text });
-  return text;
-};
+const toolText = createToolCache(
+  ({ name, description, schema }, dialect) =>
+    ({
+      type: "function",
+      name: wireName(name),
+      description,
+      parameters: adaptParameters(schema, dialect),
+      strict: false,
+    }) satisfies OpenAI.Responses.FunctionTool,
+);
 
 const choiceOf = ({ tools, toolChoice }: ModelRequest): ResponsesTail["tool_choice"] => {
   if (tools.length === 0 || toolChoice === "auto") return undefined;

@@ -19,7 +19,7 @@ import { shortId, wireId, wireName } from "../tool-names.ts";
 type ContentPartParam = OpenAI.Chat.Completions.ChatCompletionContentPart;
 
 /** A message's wire form: message objects as JSON texts, joined by commas, and what must follow its results. */
-export interface OpenAiFragment extends Fragment {
+interface OpenAiTexts {
   /** Both of the following fields, which the request's digest covers. */
   readonly text: string;
   readonly messages: string;
@@ -27,7 +27,9 @@ export interface OpenAiFragment extends Fragment {
   readonly media: string;
 }
 
-const keepFragment = createFragmentCache<OpenAiFragment>();
+export type OpenAiFragment = Fragment<OpenAiTexts>;
+
+const cacheFragments = createFragmentCache<OpenAiTexts>();
 
 /** Google's placeholder for a call without a signature of its own. */
 const noSignature = "skip_thought_signature_validator";
@@ -131,18 +133,20 @@ const resultMedia = (part: ToolResultPart, request: ModelRequest, target: WireTa
     .flatMap((each) => [textPart(`[${each.type} from ${part.name}]`), contentPart(each, request, target)])
     .map(serialise);
 
-const buildTexts = (
-  message: Message,
-  request: ModelRequest,
-  target: WireTarget,
-): Pick<OpenAiFragment, "messages" | "media"> => {
+const createFragment = (messages: string, media: string): OpenAiTexts => {
+  // A join makes one flat string, and a body is a join of few strings.
+  const text = [messages, media].join("\n");
+  return { text, messages: text.slice(0, messages.length), media };
+};
+
+const buildFragment = (message: Message, request: ModelRequest, target: WireTarget): OpenAiTexts => {
   if (message.role === "assistant")
-    return { messages: assistantMessage(message.parts, request, target), media: "" };
+    return createFragment(assistantMessage(message.parts, request, target), "");
   const results = message.parts.filter((part) => part.type === "tool_result");
   const media = results.flatMap((part) => resultMedia(part, request, target));
   const user = userMessage(message.parts, request, target);
   const messages = [...results.map((part) => resultText(part, target)), user].filter((text) => text !== "");
-  return { messages: messages.join(","), media: media.join(",") };
+  return createFragment(messages.join(","), media.join(","));
 };
 
 /** Returns everything besides the message on which its wire form depends. */
@@ -156,17 +160,9 @@ const targetKey = (request: ModelRequest, { provider, capabilities, traits }: Wi
     traits.strictTurns,
   ].join();
 
-/** Creates the serialiser of a request's messages: each message object is serialised once per target and cached. */
+/** Creates the serialiser of a request's messages. */
 export const createOpenAiFragmenter = (
   request: ModelRequest,
   target: WireTarget,
-): ((message: Message) => OpenAiFragment) => {
-  const key = targetKey(request, target);
-  return (message) =>
-    keepFragment(message, key, () => {
-      const { messages, media } = buildTexts(message, request, target);
-      // A join makes one flat string, and a body is a join of few strings.
-      const text = [messages, media].join("\n");
-      return { message, target: key, text, messages: text.slice(0, messages.length), media };
-    });
-};
+): ((message: Message) => OpenAiFragment) =>
+  cacheFragments(targetKey(request, target), (message) => buildFragment(message, request, target));

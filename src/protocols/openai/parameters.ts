@@ -41,7 +41,6 @@ export const samplingOf = (
   return {};
 };
 
-/** JSON Schema of an answer. */
 interface AnswerSchema {
   readonly name: string;
   readonly schema: Record<string, Json>;

@@ -1,9 +1,8 @@
 import type { OpenAI } from "openai";
 import type { Message } from "../../chat/message.ts";
-import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
-import type { SchemaDialect } from "../json-schema.ts";
+import type { ModelRequest } from "../../model/completer.ts";
 import { adaptParameters } from "../json-schema.ts";
-import { isVisible, joinElements, quoteJson, serialise } from "../body.ts";
+import { createToolCache, isVisible, joinElements, quoteJson, serialise } from "../body.ts";
 import { digestBody } from "../fragments.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
@@ -16,20 +15,13 @@ type OpenAiParams = OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming;
 
 type OpenAiTail = Omit<OpenAiParams, "model" | "messages" | "tools">;
 
-const toolTexts = new WeakMap<ToolSpec, { readonly dialect: SchemaDialect; readonly text: string }>();
-
-const toolText = (tool: ToolSpec, dialect: SchemaDialect): string => {
-  const known = toolTexts.get(tool);
-  if (known?.dialect === dialect) return known.text;
-  const { name, description, schema } = tool;
-  const parameters = adaptParameters(schema, dialect);
-  const text = serialise({
-    type: "function",
-    function: { name: wireName(name), description, parameters },
-  } satisfies OpenAI.Chat.Completions.ChatCompletionFunctionTool);
-  toolTexts.set(tool, { dialect, text });
-  return text;
-};
+const toolText = createToolCache(
+  ({ name, description, schema }, dialect) =>
+    ({
+      type: "function",
+      function: { name: wireName(name), description, parameters: adaptParameters(schema, dialect) },
+    }) satisfies OpenAI.Chat.Completions.ChatCompletionFunctionTool,
+);
 
 const formatOf = (request: ModelRequest, target: WireTarget): OpenAiTail["response_format"] => {
   const answer = answerSchemaOf(request, target);

@@ -9,7 +9,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 
 /** Units between two checks of the spent units. */
 const grain = 100_000;
-/** Units that code which cannot yield may spend in a stretch. */
+/** Units that code may spend in a stretch if it cannot yield. */
 const longest = 100_000_000;
 /** Units after which code that can yield does so: few at first, more while they turn out to be cheap. */
 const pause = { least: 400_000, most: 10_000_000, now: 400_000 };

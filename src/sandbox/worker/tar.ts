@@ -78,7 +78,6 @@ interface Progress {
   names: number;
 }
 
-/** Refuses an entry by its name. */
 const refuseEntry = (name: string, why: string): never => fail("invalid_request", `${name} ${why}`);
 
 /** Returns the path of an entry; refuses one that an archive may not have here. */

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { buildTurnRequest, createContextSnapshot } from "../../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../../agent/definition/agent.ts";
+import { findNamedTarget } from "../../agent/definition/agent.ts";
 import type { CallerConstraints } from "../../agent/state/child.ts";
 import type { ContextSnapshot, LedgerRow } from "../../agent/state/records.ts";
 import { buildView } from "../../chat/view.ts";
@@ -23,12 +24,6 @@ const contextSchema = z.strictObject({
     .default("json")
     .describe("As fields, as the provider got it, or as a text for people."),
 });
-
-const findSnapshotTarget = (
-  { targets }: Agent,
-  { target: { provider, model } }: ContextSnapshot,
-): ModelTarget | undefined =>
-  targets.find((target) => target.provider === provider && target.model === model);
 
 const callWithChatAt = ({ archive }: ReadContext, row: RecordedCall, saw: ContextSnapshot): CallWithChat => ({
   row,
@@ -168,7 +163,7 @@ const showContext = (
   const agent = parts.agentOf(row.agent, saw.override, callerConstraintsOf(parts, row));
   if (agent.missing !== null)
     return refuse("not_found", `this deployment lacks what this turn was made with: ${agent.missing}`);
-  const target = findSnapshotTarget(agent, saw);
+  const target = findNamedTarget(agent.targets, saw.target);
   if (target === undefined)
     return refuse("not_found", "this deployment no longer has the model of this turn");
   const request = rebuildRequest(parts, now, saw, agent, target);

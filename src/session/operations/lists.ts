@@ -102,10 +102,14 @@ export const runsOperation = defineRead({
   },
 });
 
+/** Number of ended runs, and of threads, in a snapshot. */
+const shownRuns = 20;
+const shownThreads = 200;
+
 /** Lists all runs that are under way, then the newest that have ended. */
-export const newestRuns = ({ state, archive }: ReadSource, most: number): readonly Json[] => [
+export const newestRuns = ({ state, archive }: ReadSource): readonly Json[] => [
   ...(activeRuns(state) as unknown as readonly Json[]),
-  ...archive.runs({ position: null, limit: most }).map((row) => JSON.parse(row.json()) as Json),
+  ...archive.runs({ position: null, limit: shownRuns }).map((row) => JSON.parse(row.json()) as Json),
 ];
 
 /** Returns what a live thread's task used, with all below it; for `main`, all since the session was cleared. */
@@ -174,8 +178,8 @@ export const threadsOperation = defineRead({
 });
 
 /** Returns the first threads of that list. */
-export const threadViews = (reads: ReadSource, most: number): readonly Json[] => {
-  const from = { position: null, limit: most };
+export const threadViews = (reads: ReadSource): readonly Json[] => {
+  const from = { position: null, limit: shownThreads };
   const rows = pageRows([...liveRows(reads), ...endedRows(reads)(from)], from, false);
   return rows.map((row) => JSON.parse(row.json()) as Json);
 };

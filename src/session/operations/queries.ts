@@ -113,8 +113,6 @@ export const eventsOperation = defineRead({
   },
 });
 
-const shownThreads = 200;
-
 /** Number of messages of a thread in a snapshot. */
 const shownMessages = 200;
 
@@ -149,9 +147,9 @@ export const createSnapshot = (reads: Omit<ReadContext, "now" | "agentOf">): str
   const parts = {
     seq: state.head,
     session: sessionView(state, reads.rules),
-    threads: threadViews(reads, shownThreads),
+    threads: threadViews(reads),
     items: reads.items(),
-    runs: newestRuns(reads, 20),
+    runs: newestRuns(reads),
     more: {
       messages: messages.more,
       asks: asks.next_cursor,

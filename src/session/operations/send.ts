@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { changeChild } from "../../agent/delegation/start.ts";
 import {
   stopAnnouncement,
   findInboxLimit,
@@ -23,7 +22,7 @@ import type { Input, Thread } from "../../agent/state/thread.ts";
 import { waitingInputsOf } from "../../agent/state/thread.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
-import { threadOf } from "../../agent/transaction/draft.ts";
+import { changeChild, threadOf } from "../../agent/transaction/draft.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { CommandAnswer, Archive, WriteContext } from "../define-operation.ts";

@@ -14,7 +14,7 @@ import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { CommandAnswer, SessionRules, WriteContext } from "../define-operation.ts";
 import { okAnswer, wellFormedText, defineRead, defineWrite } from "../define-operation.ts";
 import type { Problem } from "../problems.ts";
-import { busyRetryMs, refuse, refuseField, refuseIfProblem, refuseAt } from "../problems.ts";
+import { busyRetryMs, ProblemError, refuse, refuseField, refuseIfProblem } from "../problems.ts";
 import type { Principal } from "../rpc.ts";
 import {
   totalsView,
@@ -141,6 +141,24 @@ const admitSession = (rules: SessionRules, params: CreateParams): string => {
   return schema === null ? agent : refuseField("output_schema_invalid", "/output_schema", schema);
 };
 
+/** Submits the input of a creation; the pointers of a refusal lead to its fields in the whole request. */
+const submitFirstInput = (context: WriteContext, given: NonNullable<CreateParams["input"]>): void => {
+  const isText = typeof given === "string";
+  const input = isText ? { content: given } : given;
+  try {
+    submitInput(context, { ...input, thread: "main" });
+  } catch (error) {
+    if (!(error instanceof ProblemError)) throw error;
+    const errors = (error.problem.errors ?? []).map((each) => ({
+      ...each,
+      pointer: isText ? "/input" : `/input${each.pointer}`,
+    }));
+    const [first] = errors;
+    if (first === undefined) throw error;
+    throw new ProblemError({ ...error.problem, detail: `${first.pointer}: ${first.message}`, errors });
+  }
+};
+
 const createSession = (context: WriteContext, params: CreateParams): CommandAnswer => {
   const { draft, rules } = context;
   if (isCreated(draft.state)) return okAnswer(sessionView(draft.state, rules));
@@ -163,15 +181,7 @@ const createSession = (context: WriteContext, params: CreateParams): CommandAnsw
   const { revision } = draft.state;
   emit(draft, "main", "session_created", { agent, revision, ref, title, metadata });
   storeInitialFiles(draft, params.files);
-  const { input: given } = params;
-  if (given !== undefined) {
-    const isText = typeof given === "string";
-    const input = isText ? { content: given } : given;
-    refuseAt(
-      (pointer) => (isText ? "/input" : `/input${pointer}`),
-      () => submitInput(context, { ...input, thread: "main" }),
-    );
-  }
+  if (params.input !== undefined) submitFirstInput(context, params.input);
   return { status: 201, value: viewAfter(context) };
 };
 

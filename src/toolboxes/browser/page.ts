@@ -38,18 +38,14 @@ const reserveMs = 4_000;
 /** Longest part that is quoted of what a page threw. */
 const longestThrown = 500;
 
-const delay = (ms: number): Promise<void> => {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  setTimeout(resolve, ms);
-  return promise;
-};
-
 const waitForQuiet = async (progress: Progress, { now, deadline, signal }: ToolContext): Promise<void> => {
   progress.at = now();
   const end = Math.min(now() + longestSettleMs, deadline - reserveMs);
   const isBusy = (): boolean =>
     progress.loading || progress.asking > 0 || now() < Math.max(progress.expected, progress.at + quietMs);
-  while (isBusy() && now() < end && !signal.aborted) await delay(stepMs);
+  while (isBusy() && now() < end && !signal.aborted) {
+    await new Promise((resolve) => setTimeout(resolve, stepMs));
+  }
 };
 
 const valueOf = (answer: JsonObject): Json => {

@@ -1,17 +1,17 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { CheckedGraph, GraphOutcome, GraphTask } from "../../../src/agent/stores/graphs.ts";
+import type { GraphOutcome } from "../../../src/agent/stores/graphs.ts";
 import {
-  ancestorsOf,
-  checkGraph,
   interpolateOutputs,
   formatGraphReport,
   scheduleGraph,
   shortenText,
 } from "../../../src/agent/stores/graphs.ts";
 import type { GraphState } from "../../../src/agent/state/events.ts";
+import type { CheckedGraph, GraphTask } from "../../../src/tools/task-graph.ts";
+import { ancestorsOf, checkGraph } from "../../../src/tools/task-graph.ts";
 
-const task = (id: string, depends_on: readonly string[] = [], more: Partial<GraphTask> = {}): GraphTask => ({
+const task = (id: string, depends_on: string[] = [], more: Partial<GraphTask> = {}): GraphTask => ({
   id,
   agent: "worker",
   message: "Do it.",

@@ -31,7 +31,7 @@ test("CF-35: the state of an effect stays where kind and position match, and the
     threads["main"].guards = { tool_loops: 4, no_such_guard: 5 };
   });
   const to = await target("[{ kind: reflection }, { kind: progress }]");
-  bench.change((draft) => void migrateSession(draft, to));
+  bench.change((draft) => void migrateSession(draft, to, {}));
   const { effects, guards } = bench.state().threads["main"] ?? {};
   expect(effects).toEqual({ progress: 1, reflection: 3 });
   expect(guards).toEqual({ tool_loops: 4 });

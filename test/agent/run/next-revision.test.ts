@@ -332,7 +332,7 @@ describe("CF-35: while a session looks for its next revision", () => {
   test("nothing starts with the agents of the revision that it has left", async () => {
     const { bench, deployed } = await looking();
     const target = migrationTargetOf(deployed, bench.state());
-    bench.change((draft) => void migrateSession(draft, target));
+    bench.change((draft) => void migrateSession(draft, target, {}));
     await bench.steps();
     expect(startsOf(bench)).toEqual([]);
     bench.crash();

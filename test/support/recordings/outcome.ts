@@ -33,7 +33,7 @@ export const readAs = (recording: Recording) => {
   const faults = createFaults(origin, new Headers(), () => 0);
   return async (chunks: readonly Uint8Array[]): Promise<Outcome> => {
     const decoder = protocol.decoder(request, target, faults);
-    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {}, timers: systemTimers });
+    const batches = readReply(bodyOf(chunks), decoder, faults, { read: () => {}, timers: systemTimers }, {});
     try {
       const completion = await collect(batches, {
         request,

@@ -1,10 +1,10 @@
 import type { StoredEvent } from "../../../src/agent/state/events.ts";
 import type { Message } from "../../../src/chat/message.ts";
-import { isValid } from "../../../src/chat/view.ts";
 import { executionsOf } from "./probe.ts";
 import type { Session } from "./session.ts";
 import type { Watch } from "./watch.ts";
 import { finalTexts } from "./watch.ts";
+import { invalidity } from "../validity.ts";
 
 /** I1 to I9 of RE §2 on a session at rest, as far as a client and its storage can tell. Answers the broken ones. */
 
@@ -78,11 +78,11 @@ const toolsBounded = ({ session, events }: Facts): string | null => {
 const chatValid = async ({ session }: Facts): Promise<string | null> => {
   const { body } = await session.call("GET", "/messages?limit=200");
   const messages = body["data"] as unknown as readonly Message[];
-  if (messages.length === 0) return null;
-  // A chat at rest ends with the assistant; the next input makes it a request.
   const [first] = messages;
-  const next = first === undefined ? [] : [...messages, { ...first, id: "next", pos: 1e6 }];
-  return isValid(next) ? null : `I8: the chat is not valid: ${messages.map(({ role }) => role).join()}`;
+  if (first === undefined) return null;
+  // A chat at rest ends with the assistant; the next input makes it a request.
+  const problem = invalidity([...messages, { ...first, id: "next", pos: 1e6 }]);
+  return problem === null ? null : `I8: the chat is not valid: ${problem}`;
 };
 
 const ledgerOnce = async ({ session, events }: Facts): Promise<string | null> => {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { say } from "../../engine/harness.ts";
-import { describePlan, explainCall } from "../../../src/session/perform.ts";
+import { describePlan, explainCall } from "../../../src/session/decisions.ts";
 import { replies, said, scripted } from "../../support/scripts.ts";
 import { textResult, textTool } from "../../support/mcp-server.ts";
 import { engineOf } from "../../support/teams.ts";

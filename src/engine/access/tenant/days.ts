@@ -1,5 +1,5 @@
-import type { BudgetKind } from "../../../agent/state/budget.ts";
-import { budgetKinds } from "../../../agent/state/budget.ts";
+import type { Amounts, BudgetKind } from "../../../agent/state/budget.ts";
+import { addAmounts, budgetKinds, zeroAmounts } from "../../../agent/state/budget.ts";
 import type { LeaseAnswer, LeaseRequest, SettledLease } from "../../../agent/budgets/lease.ts";
 import type { RunQuery, DatabaseRow, Tables } from "../database.ts";
 
@@ -8,9 +8,7 @@ import type { RunQuery, DatabaseRow, Tables } from "../database.ts";
  * share that is not returned within an hour counts as spent.
  */
 
-type DayFigures = Readonly<Record<BudgetKind, number>>;
-
-interface LeaseRow extends DayFigures {
+interface LeaseRow extends Amounts {
   readonly session: string;
   readonly id: string;
   /** When the lease was granted, in milliseconds since the epoch. */
@@ -24,7 +22,7 @@ const dayKeepMs = 30 * dayMs;
 /** Divisor of the rest of the day that a lease grants beyond what its call needs. */
 const sharePortion = 64;
 
-const figuresOf = (row: DatabaseRow | undefined): DayFigures => ({
+const amountsIn = (row: DatabaseRow | undefined): Amounts => ({
   tokens: Number(row?.["tokens"] ?? 0),
   cost: Number(row?.["cost"] ?? 0),
   time: Number(row?.["time"] ?? 0),
@@ -41,7 +39,7 @@ const findLease = (all: RunQuery, session: string, id: string): DatabaseRow | un
 const pathOf = (session: string, id: string): string => `$."${session} ${id}"`;
 
 /** Ends a lease and books what was used of it. */
-const endLease = (all: RunQuery, lease: DatabaseRow, { tokens, cost, time, calls }: DayFigures): void => {
+const endLease = (all: RunQuery, lease: DatabaseRow, { tokens, cost, time, calls }: Amounts): void => {
   all(
     `UPDATE days SET tokens = tokens + ?, cost = cost + ?, time = time + ?, calls = calls + ?,
        open = json_remove(open, ?) WHERE day = ?`,
@@ -72,48 +70,41 @@ export const settleLease = (all: RunQuery, session: string, { id, used }: Settle
 
 /** Cancels a lease from which nothing was spent. */
 export const cancelLease = (tables: Tables, session: string, id: string): void =>
-  tables.write((all) => settleLease(all, session, { id, used: figuresOf(undefined) }));
+  tables.write((all) => settleLease(all, session, { id, used: zeroAmounts }));
 
 /** Counts leases that were not settled in time as spent, and deletes past days. */
 const expireLeases = (all: RunQuery, now: number): void => {
   const late = all("SELECT * FROM leases WHERE at <= ?", now - leaseMs);
-  for (const lease of late) endLease(all, lease, figuresOf(lease));
+  for (const lease of late) endLease(all, lease, amountsIn(lease));
   all("DELETE FROM days WHERE day < ?", now - dayKeepMs);
 };
 
-const sumSpentOn = (all: RunQuery, day: number): DayFigures => {
+const sumSpentOn = (all: RunQuery, day: number): Amounts => {
   const [settled] = all("SELECT * FROM days WHERE day = ?", day);
   const [open] = all(
     `SELECT sum(tokens) AS tokens, sum(cost) AS cost, sum(time) AS time, sum(calls) AS calls
      FROM leases WHERE day = ?`,
     day,
   );
-  return addFigures(figuresOf(settled), figuresOf(open));
+  return addAmounts(amountsIn(settled), amountsIn(open));
 };
-
-const addFigures = (a: DayFigures, b: DayFigures, sign: 1 | -1 = 1): DayFigures => ({
-  tokens: a.tokens + sign * b.tokens,
-  cost: a.cost + sign * b.cost,
-  time: a.time + sign * b.time,
-  calls: a.calls + sign * b.calls,
-});
 
 const leaseShareOf = (left: number, need: number): number =>
   left <= need ? Math.max(0, left) : need + Math.floor((left - need) / sharePortion);
 
 /** Sums the day's spending apart from the session's previous lease. */
-const sumSpentBeside = (all: RunQuery, request: LeaseRequest, day: number): DayFigures => {
+const sumSpentBeside = (all: RunQuery, request: LeaseRequest, day: number): Amounts => {
   const spent = sumSpentOn(all, day);
   const { settles } = request;
   const lease = settles === null ? undefined : findLease(all, request.session, settles.id);
   if (settles === null || lease === undefined || Number(lease["day"]) !== day) return spent;
-  return addFigures(addFigures(spent, settles.used), figuresOf(lease), -1);
+  return addAmounts(addAmounts(spent, settles.used), amountsIn(lease), -1);
 };
 
 const mapLimits = (
   { limits }: LeaseRequest,
   figure: (kind: BudgetKind, limit: number) => number,
-): Partial<DayFigures> =>
+): Partial<Amounts> =>
   Object.fromEntries(
     budgetKinds.flatMap((kind) => {
       const limit = limits[kind];
@@ -147,7 +138,7 @@ export const drawLease = (tables: Tables, request: LeaseRequest, now: number): L
     const known = findLease(all, request.session, request.id);
     if (known === undefined) return drawShare(all, request, now);
     const day = Number(known["day"]);
-    const figures = figuresOf(known);
+    const figures = amountsIn(known);
     const granted = mapLimits(request, (kind) => figures[kind]);
     return { ok: true, granted, until: day + dayMs, spent: sumSpentOn(all, day) };
   });

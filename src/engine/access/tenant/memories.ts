@@ -1,13 +1,5 @@
 import * as z from "zod";
-import {
-  cosineSimilarity,
-  queryWords,
-  selectCandidates,
-  unpackVector,
-  wordsOf,
-  sessionOwner,
-  subjectOwner,
-} from "../../../agent/memory/memories.ts";
+import { sessionOwner, subjectOwner } from "../../../agent/memory/memories.ts";
 import type {
   EmbeddedRow,
   Memory,
@@ -18,9 +10,11 @@ import type {
   RecallExclusions,
   SharedMemory,
 } from "../../../agent/definition/memory.ts";
+import { wordsOf } from "../../../chat/text.ts";
 import type { RunQuery, DatabaseRow, Tables, DatabaseValue } from "../database.ts";
 import { isBuried } from "../once.ts";
 import type { TenantStores } from "../rpc.ts";
+import { cosineSimilarity, queryWords, selectCandidates, unpackVector } from "./recall.ts";
 
 /** Stores the memories of agents, which the sessions of a tenant share. */
 
@@ -133,7 +127,7 @@ export const recentMemories = (
   limit: number,
   seen: RecallExclusions,
 ): readonly Memory[] => {
-  const owner = findOwner((...asked) => tables.read(...asked), name);
+  const owner = findOwner(tables.read, name);
   if (owner === null) return [];
   return tables
     .read(
@@ -189,7 +183,7 @@ export const recallMemories = (
   name: MemoryOwner,
   { text, vector, limit, threshold, seen, beyond }: RecallQuery,
 ): readonly RecalledMemory[] => {
-  const owner = findOwner((...asked) => tables.read(...asked), name);
+  const owner = findOwner(tables.read, name);
   if (owner === null || limit === 0) return [];
   const query = queryWords(text);
   const near = findByVector(tables, owner, vector);

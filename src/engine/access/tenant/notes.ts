@@ -30,7 +30,7 @@ export const writeNote = (
   { key, now, ...given }: { name: string; content: string; key: string; now: number },
 ): string | null => {
   const { data: note, error } = parseNote(given);
-  if (note === undefined) return `invalid_arguments: ${error?.issues[0]?.message ?? "no note"}`;
+  if (note === undefined) return `invalid_arguments: ${error.issues[0]?.message ?? "no note"}`;
   const { name, content } = note;
   const owner = agent ?? "";
   const done = JSON.stringify(["note", owner, key]);

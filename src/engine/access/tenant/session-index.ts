@@ -75,7 +75,6 @@ const toListedSession = (row: DatabaseRow): ListedSession => ({
 /** Folds the differences that a search ignores: case, and Unicode's several encodings of one character. */
 const foldText = (text: string): string => text.normalize("NFKC").toLowerCase();
 
-/** Returns the WHERE terms of a list query. */
 function filtersOf(query: ListSessions): { where: readonly string[]; values: readonly DatabaseValue[] } {
   const states = query.status === undefined ? [] : [query.status].flat();
   const terms: readonly (readonly [boolean, string, readonly DatabaseValue[]])[] = [

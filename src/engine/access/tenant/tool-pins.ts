@@ -128,7 +128,7 @@ export const listServers = (tables: Tables): Json => ({
   data: tables
     .read("SELECT server, state, error, tools, at FROM mcp_servers ORDER BY server")
     .map(({ server, state, error, tools, at }) => {
-      const changes = changesOf((...query) => tables.read(...query), String(server));
+      const changes = changesOf(tables.read, String(server));
       const isQuarantined = state === "connected" && changes.length > 0;
       return {
         name: String(server),

@@ -45,7 +45,6 @@ export function limitedTo(limits: readonly string[]): (path: string) => boolean 
   return (path) => tests.some((test) => test(path));
 }
 
-/** Change of one file. */
 interface FileChange {
   readonly path: string;
   /** Path before the change; the same if the file was not renamed. */

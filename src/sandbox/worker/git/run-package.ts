@@ -17,7 +17,7 @@ export type Context = Parameters<Command["execute"]>[1];
 export interface GitCommand {
   readonly args: readonly string[];
   readonly context: Context;
-  /** GitSettings of this call alone, which count more than those of the repository. */
+  /** Settings of this call alone, which count more than those of the repository. */
   readonly settings?: GitSettings;
 }
 

@@ -24,7 +24,6 @@ const maxFileBytes = 8 * 1024 * 1024;
 /** Cost of a line besides its text, in characters. */
 const roundCost = 10;
 
-/** Progress of a search. */
 interface Progress extends SearchPace {
   readonly matches: SearchMatch[];
   /** Number of matching lines, in `matches` or not. */

@@ -13,7 +13,7 @@ type CustomCommand = NonNullable<
 type ShellCommand = Exclude<CustomCommand, { load: unknown }>;
 type Context = Parameters<ShellCommand["execute"]>[1];
 
-/** Returns the first of these folders that is none, each a path from the one before; undefined if all are. */
+/** Returns the first path that leads to no folder, each taken from the one before it; undefined if all do. */
 async function findMissing({ fs, cwd }: Context, folders: readonly string[]): Promise<string | undefined> {
   let at = cwd;
   for (const folder of folders) {

@@ -30,7 +30,6 @@ export async function findStash({ fs, gitDir }: WorkTree, number: number): Promi
   return entry?.split(" ")[1] ?? null;
 }
 
-/** Shows what a stash changes. */
 async function showStash(repository: WorkTree, command: GitCommand): Promise<ExecResult> {
   const stash = await readStash(repository, command);
   if (stash === null) return run(command);

@@ -1,6 +1,6 @@
 /** What stands before the command of git: where it runs, and settings of this one call. */
 
-/** GitSettings by their names in small letters. */
+/** Settings by their names in lower case. */
 export type GitSettings = Readonly<Record<string, string>>;
 
 export interface GitCall {

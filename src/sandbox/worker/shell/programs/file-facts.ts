@@ -41,7 +41,7 @@ export const statOf = (
   context: CommandContext,
   path: string,
   what: string,
-  follow = false,
+  follow: boolean,
 ): Promise<Stat> => {
   const place = context.fs.resolvePath(context.cwd, path);
   return (follow ? context.fs.stat(place) : context.fs.lstat(place)).catch(failWith(`${what} '${path}'`));

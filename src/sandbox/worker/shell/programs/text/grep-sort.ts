@@ -60,7 +60,7 @@ const sortNames = {
   long: "ignore-leading-blanks:b dictionary-order:d ignore-case:f general-numeric-sort:g month-sort:M human-numeric-sort:h numeric-sort:n reverse:r version-sort:V check:c merge:m output:o stable:s field-separator:t key:k unique:u buffer-size: parallel: temporary-directory:",
 };
 
-/** Separates a line from the blanks with which it began, which stand at its end. */
+/** Stands between a line and its leading blanks, which are moved to its end while it is sorted. */
 const blanksMark = "\uf6e5";
 
 /** Sorts lines by keys without the blanks that they begin with, which the shell's own sort takes for a field. */

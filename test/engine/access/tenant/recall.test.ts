@@ -1,14 +1,18 @@
 import { expect, test } from "vitest";
+import { wordsOf } from "../../../../src/chat/text.ts";
 import {
   cosineSimilarity,
   packVector,
   queryWords,
   selectCandidates,
   unpackVector,
-  wordsOf,
-} from "../../../src/agent/memory/memories.ts";
-import { addMemories, recallMemories, recentMemories } from "../../../src/engine/access/tenant/memories.ts";
-import { memoryTables } from "../../engine/access/tables.ts";
+} from "../../../../src/engine/access/tenant/recall.ts";
+import {
+  addMemories,
+  recallMemories,
+  recentMemories,
+} from "../../../../src/engine/access/tenant/memories.ts";
+import { memoryTables } from "../tables.ts";
 
 /** How remembered texts are found (AG-41). */
 
