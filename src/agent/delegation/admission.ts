@@ -12,6 +12,7 @@ import type { Thread } from "../state/thread.ts";
 import { assignmentProblem } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
+import { firstCharacters } from "../../chat/text.ts";
 
 /** Decides which tasks of a call may start, before anything does. */
 
@@ -65,7 +66,7 @@ export const resolveCallableName = (
   if (known !== undefined) return createRefusal("not_callable", `${caller} may not call ${known}; ${others}`);
   const near = findNearestName(written, delegation.names);
   const hint = near === null ? others : `did you mean "${near}"?`;
-  return createRefusal("unknown_agent", `there is no agent "${written.slice(0, 64)}"; ${hint}`);
+  return createRefusal("unknown_agent", `there is no agent "${firstCharacters(written, 64)}"; ${hint}`);
 };
 
 /** Resolves "auto" or a name to an agent, or says why there is none; `what` is the task's text. */
