@@ -169,6 +169,7 @@ export const callerConstraintsFor = (
   task: ChildTask,
 ): CallerConstraints => ({
   chain: [...(caller.child?.callerConstraints.chain ?? []), caller.agent],
+  hidden: [...(caller.child?.callerConstraints.hidden ?? []), Object.keys(caller.run?.hidden ?? {})],
   interactive:
     delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),
   provider:
