@@ -4,15 +4,16 @@ import type { Principal } from "../../src/session/rpc.ts";
 
 /** Counts what one socket was sent and has not acknowledged; hibernating sockets give no useful `bufferedAmount`. */
 export interface Flow {
-  readonly recordSent: (characters: number, frames: number) => void;
+  /** Counts a message; returns the number of frames of the connection, as far as it is known. */
+  readonly recordSent: (characters: number, frames: number) => number;
   /** Counts the oldest messages, of this many characters, as received by a reader that never acknowledges. */
   readonly credit: (characters: number) => void;
   /** Returns the number of characters that were sent. */
   readonly sent: () => number;
-  /** Returns the number of frames of the connection, as far as it is known. */
+  /** Returns the number of frames of the connection. */
   readonly frames: () => number;
-  /** Records that the reader has received this many frames of its connection. */
-  readonly acknowledge: (frames: number) => void;
+  /** Records that the reader has received this many frames of its connection; returns the number that it has. */
+  readonly acknowledge: (frames: number) => number;
   /** Returns the number of unacknowledged characters. */
   readonly unacknowledged: () => number;
   /** Starts the time for the reader's next acknowledgement, unless it is running; returns whether it started now. */
@@ -38,6 +39,7 @@ export const createFlow = (before = 0): Flow => {
       characters += more;
       total += more;
       messages.push({ upTo: frames, characters: more });
+      return frames;
     },
     credit: (allowance) => {
       for (let left = allowance; left > 0 && messages.length > 0;) {
@@ -56,6 +58,7 @@ export const createFlow = (before = 0): Flow => {
       const done = messages.splice(0, open < 0 ? messages.length : open);
       for (const message of done) characters -= message.characters;
       stop();
+      return frames;
     },
     unacknowledged: () => characters,
     wait: (ms, over) => {
@@ -182,9 +185,7 @@ export const createConnections = (
   const flowOf = createFlows(viewer);
   const post = (socket: WebSocket, message: string, frames: number): void => {
     if (socket.readyState !== WebSocket.OPEN) return;
-    const flow = flowOf(socket);
-    flow.recordSent(message.length, frames);
-    change(socket, { frames: flow.frames() });
+    change(socket, { frames: flowOf(socket).recordSent(message.length, frames) });
     socket.send(message);
   };
   const send = (socket: WebSocket, frames: readonly string[]): void => {
@@ -220,8 +221,7 @@ export const createConnections = (
     },
     acknowledge: (socket, frames) => {
       const flow = flowOf(socket);
-      flow.acknowledge(frames);
-      change(socket, { reader: "acknowledging", frames: flow.frames() });
+      change(socket, { reader: "acknowledging", frames: flow.acknowledge(frames) });
       const hasRoom = flow.unacknowledged() <= limits.unacked / 2;
       // A lagging reader goes on with an acknowledgement only, and is closed without one.
       if (!hasRoom && viewer(socket).after !== null) flow.wait(limits.patience, () => closeSlow(socket));

@@ -12,8 +12,6 @@ import { create } from "../support/worker/session.ts";
 
 const hour = 3_600_000;
 
-type StreamedItem = Parameters<ReturnType<typeof createOpenItems>["grow"]>[0];
-
 afterEach(() => {
   vi.restoreAllMocks();
   vi.useRealTimers();
@@ -90,7 +88,7 @@ test("AP-20 RE-C38: ★ what an open item shows is stored, although the clock st
     let now = hour;
     const items = createOpenItems(storage.sql, () => now);
     const grow = (text: string): void =>
-      items.grow({ id: "i1", kind: "text", thread: "main", attempt: 1, text } as StreamedItem);
+      items.grow({ id: "i1", kind: "text", thread: "main", attempt: 1, text });
     grow("One");
     now = 0;
     grow("One, two");

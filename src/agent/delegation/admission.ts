@@ -8,6 +8,7 @@ import { describeLimit } from "../budgets/spend.ts";
 import type { Delegation } from "../definition/delegation.ts";
 import { depthLimitText, matchCapabilities } from "../definition/delegation.ts";
 import type { ChildItem, CallerConstraints } from "../state/child.ts";
+import { freshRun } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { assignmentProblem } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
@@ -162,21 +163,31 @@ const pathsFor = (
   return narrowOptionalPaths(above, given === undefined ? null : writableFrom(workingDir, given));
 };
 
+/** What `main` is bound by, which nobody called. */
+const uncalled: Pick<CallerConstraints, "chain" | "hidden" | "provider"> = {
+  chain: [],
+  hidden: [],
+  provider: null,
+};
+
 /** Derives the caller constraints of a child from its caller and its task. */
 export const callerConstraintsFor = (
   caller: Thread,
   delegation: Delegation,
   task: ChildTask,
-): CallerConstraints => ({
-  chain: [...(caller.child?.callerConstraints.chain ?? []), caller.agent],
-  hidden: [...(caller.child?.callerConstraints.hidden ?? []), Object.keys(caller.run?.hidden ?? {})],
-  interactive:
-    delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),
-  provider:
-    task.provider ?? (task.agent === null ? (caller.child?.callerConstraints.provider ?? null) : null),
-  writablePaths: pathsFor(caller, delegation, task),
-  adHoc: task.agent === null ? { system: task.system_prompt ?? "", maxTurns: task.max_turns ?? 10 } : null,
-});
+): CallerConstraints => {
+  const above = caller.child?.callerConstraints ?? uncalled;
+  const { hidden } = caller.run ?? freshRun;
+  return {
+    chain: [...above.chain, caller.agent],
+    hidden: [...above.hidden, Object.keys(hidden)],
+    interactive:
+      delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),
+    provider: task.provider ?? (task.agent === null ? above.provider : null),
+    writablePaths: pathsFor(caller, delegation, task),
+    adHoc: task.agent === null ? { system: task.system_prompt ?? "", maxTurns: task.max_turns ?? 10 } : null,
+  };
+};
 
 const errorItem = (task: ChildTask, { code, sentence }: DelegationRefusal): ChildItem => ({
   agent: task.agent ?? "",

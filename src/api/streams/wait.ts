@@ -94,26 +94,32 @@ interface InputProgress {
   readonly outcome: WaitOutcome | null;
 }
 
+/** Returns what an event changes. */
+function changeBy(
+  { type, run: its, data }: NonNullable<ReturnType<typeof eventOfFrame>>,
+  { run }: InputProgress,
+  input: string,
+): Partial<InputProgress> {
+  const isOwn = data["input"] === input;
+  switch (type) {
+    case "input_applied":
+      return isOwn ? { run: its ?? run } : {};
+    case "input_withdrawn":
+    case "input_returned":
+      return isOwn ? { outcome: {} } : {};
+    case "run_waiting":
+      return { doubtful: true };
+    case "run_end":
+      return run !== null && its === run ? { outcome: { run } } : {};
+    default:
+      return {};
+  }
+}
+
 function advanceProgress(before: InputProgress, frame: ServerFrame, input: string): InputProgress {
   if (frame.type === "live") return { ...before, live: true };
   const event = eventOfFrame(frame);
-  if (event === null) return before;
-  const progress = { ...before, seq: event.seq };
-  switch (event.type) {
-    case "input_applied":
-      return event.data["input"] === input ? { ...progress, run: event.run ?? progress.run } : progress;
-    case "input_withdrawn":
-    case "input_returned":
-      return event.data["input"] === input ? { ...progress, outcome: {} } : progress;
-    case "run_waiting":
-      return { ...progress, doubtful: true };
-    case "run_end":
-      return event.run !== undefined && event.run === progress.run
-        ? { ...progress, outcome: { run: event.run } }
-        : progress;
-    default:
-      return progress;
-  }
+  return event === null ? before : { ...before, seq: event.seq, ...changeBy(event, before, input) };
 }
 
 /** Follows an input on one stream to an outcome, or until the stream breaks off. */
