@@ -98,11 +98,11 @@ export const runsOperation = defineRead({
   },
 });
 
-/** Lists all runs that are under way, then the newest that have ended. */
-export const newestRuns = ({ state, archive }: ReadSource, most: number): readonly Json[] => [
-  ...(activeRuns(state) as unknown as readonly Json[]),
-  ...archive.runs({ position: null, limit: most }).map((row) => JSON.parse(row.json()) as Json),
-];
+/** Lists all runs that are under way and the newest that have ended, the newest first. */
+export const newestRuns = ({ state, archive }: ReadSource, most: number): readonly Json[] =>
+  [...activeRows(state), ...archive.runs({ position: null, limit: most })]
+    .sort((one, other) => other.at - one.at)
+    .map((row) => JSON.parse(row.json()) as Json);
 
 /** Returns what a live thread's task used, with all below it; for `main`, all since the session was cleared. */
 const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =>
