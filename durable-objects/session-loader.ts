@@ -146,7 +146,10 @@ export class SessionLoader {
   readonly #load = shareInFlight(async (): Promise<LiveSession | null> => {
     const stored = loadSession(this.#sql);
     if (stored === null) return null;
-    this.#live = this.#create(await engineOf(this.#parts, stored), stored, stored);
+    const { storage, clock } = this.#parts;
+    const [engine, alarm] = await Promise.all([engineOf(this.#parts, stored), storage.getAlarm()]);
+    clock.keep(alarm);
+    this.#live = this.#create(engine, stored, stored);
     return this.#live;
   });
 

@@ -107,7 +107,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     items: this.#items,
     archive: () => this.#archive(),
     perform: (call) => this.perform(call),
-    session: () => this.#session(),
+    wake: async () => (await this.#loader.wake())?.read() ?? null,
     rules: () => (this.#loader.live() ?? this.#engines.deployed()).rules,
     authenticate: (token) => this.#team().authenticate(token),
   });
@@ -260,7 +260,6 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
   /** Takes a message; a socket whose message cannot be taken ends, so that its client sends it again. */
   override async webSocketMessage(socket: WebSocket, data: string | ArrayBuffer): Promise<void> {
     try {
-      await this.#loader.wake();
       await this.#socketHandler.receive(socket, data);
     } catch (error) {
       if (!(error instanceof ProblemError))

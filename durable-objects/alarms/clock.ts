@@ -8,6 +8,11 @@ export interface Clock {
    * commit.
    */
   readonly rest: (live: boolean, at: number | null) => void;
+  /**
+   * Keeps the alarm that is set, unless it is null, until the next drive: an earlier isolate may have set it for more than
+   * the stored state says.
+   */
+  readonly keep: (alarm: number | null) => void;
   /** Forgets all work and deadlines, and wakes at `at`, or never. */
   readonly reset: (at: number | null) => void;
   /** Runs a drive until `idle` or for ten minutes; the next alarm joins what is still alive then. */
@@ -85,6 +90,10 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
         arm();
         tick();
       }
+    },
+    keep: (alarm) => {
+      armed = alarm;
+      extra = earliestOf(extra, alarm);
     },
     reset: (at) => {
       extra = null;

@@ -4,6 +4,7 @@ import type { Ask } from "../../src/agent/state/ask.ts";
 import type { CallerConstraints } from "../../src/agent/state/child.ts";
 import { constraintsBlobId } from "../../src/agent/state/child.ts";
 import type { RunRecord } from "../../src/agent/state/records.ts";
+import { runNumberOf } from "../../src/agent/state/run.ts";
 import type { StoredAnswer } from "../../src/agent/transaction/draft.ts";
 import type { Archive } from "../../src/session/define-operation.ts";
 import type { LoggedEvent } from "../../src/session/event-lines.ts";
@@ -139,6 +140,12 @@ const readStoredMessage = (sql: Sql, thread: string, pos: number): string => {
 const readStoredAsk = (sql: Sql, id: string): Ask | null =>
   (valuesOf(sql, blobOf.ask, "SELECT id, json FROM asks WHERE id = ?", id)[0] ?? null) as Ask | null;
 
+/** Reads a run that has ended; the table is ordered by their numbers. */
+const readStoredRun = (sql: Sql, id: string): RunRecord | null => {
+  const query = "SELECT id, json FROM runs WHERE n = ? AND id = ?";
+  return (valuesOf(sql, blobOf.run, query, runNumberOf(id), id)[0] ?? null) as RunRecord | null;
+};
+
 /** Reads everything of a session that is not live state straight from its rows. */
 export const archiveOf = (sql: Sql, session: string): Archive => ({
   answer: (key) => findKeptAnswer(sql, key),
@@ -152,8 +159,7 @@ export const archiveOf = (sql: Sql, session: string): Archive => ({
       { table: "asks", blob: blobOf.ask, column: askOrder, descending: false, status },
       from,
     ),
-  run: (id) =>
-    (valuesOf(sql, blobOf.run, "SELECT id, json FROM runs WHERE id = ?", id)[0] ?? null) as RunRecord | null,
+  run: (id) => readStoredRun(sql, id),
   runs: (from) =>
     readTablePage(sql, { table: "runs", blob: blobOf.run, column: "n", descending: true }, from),
   child: (id) => childrenOf(sql).record(id),

@@ -1,6 +1,6 @@
 import { freshCall } from "../../src/agent/state/call.ts";
 import type { Run } from "../../src/agent/state/run.ts";
-import { freshCounters, freshRun } from "../../src/agent/state/run.ts";
+import { freshCounters, freshRun, runNumberOf } from "../../src/agent/state/run.ts";
 import { freshSession } from "../../src/agent/state/session.ts";
 import type { StoredRun, MessageRow, StoredRow, TurnRow } from "./encode.ts";
 import { unpackHistory } from "../../src/agent/context/history.ts";
@@ -133,7 +133,7 @@ const loadRun = (
 
 /** Returns the order of threads: by the run that made them; `main` is the first. */
 const creationOrder = ({ id, firstInput }: Pick<Thread, "id" | "firstInput">): number =>
-  id === "main" ? 0 : Number(firstInput?.run?.slice("run_".length) ?? Infinity);
+  id === "main" ? 0 : typeof firstInput?.run === "string" ? runNumberOf(firstInput.run) : Infinity;
 
 const loadServerTools = (sql: SqlStorage): ServerTools =>
   JSON.parse(loadBlob(sql, serverToolsBlob) ?? "{}") as ServerTools;

@@ -1,7 +1,7 @@
 import type { Phase } from "../../src/agent/state/phase.ts";
 import { freshCall } from "../../src/agent/state/call.ts";
 import type { Run } from "../../src/agent/state/run.ts";
-import { freshCounters, freshRun } from "../../src/agent/state/run.ts";
+import { freshCounters, freshRun, runNumberOf } from "../../src/agent/state/run.ts";
 import { freshSession } from "../../src/agent/state/session.ts";
 import type { StoredPhase, StoredRun, StoredRow, TurnRow } from "./encode.ts";
 import {
@@ -273,7 +273,7 @@ const writeRows = (sql: SqlStorage, draft: Draft, after: Session): void => {
   for (const ask of draft.asks) writeAsk(sql, ask);
   for (const run of draft.runs) {
     const json = rowJson(sql, blobOf.run(run.id), JSON.stringify(run));
-    sql.exec("INSERT INTO runs (id, json) VALUES (?, ?)", run.id, json);
+    sql.exec("INSERT INTO runs VALUES (?, ?, ?)", runNumberOf(run.id), run.id, json);
   }
   writeSums(sql, draft.ledger, after);
   for (const { id, text } of draft.blobs) writeBlob(sql, id, text);

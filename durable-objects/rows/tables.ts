@@ -26,6 +26,7 @@ const schema = `
   CREATE TABLE events (last INTEGER PRIMARY KEY, first INTEGER NOT NULL, pack BLOB NOT NULL);
   -- text of an open streamed item, so that a crash leaves what was shown
   CREATE TABLE items (id TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
+  -- runs that have ended, by their number
   CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL, json TEXT NOT NULL);
   -- called threads, written at their start and their end
   CREATE TABLE children (id TEXT PRIMARY KEY, caller TEXT NOT NULL, started INTEGER NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;

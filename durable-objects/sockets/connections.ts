@@ -4,13 +4,17 @@ import type { Principal } from "../../src/session/rpc.ts";
 
 /** Counts what one socket was sent and has not acknowledged; hibernating sockets give no useful `bufferedAmount`. */
 export interface Flow {
-  readonly recordSent: (characters: number, frames: number) => void;
+  /** Counts a message; returns the number of frames of the connection, as far as it is known. */
+  readonly recordSent: (characters: number, frames: number) => number;
   /** Counts the oldest messages, of this many characters, as received by a reader that never acknowledges. */
   readonly credit: (characters: number) => void;
-  /** Returns the numbers of characters and frames that were sent. */
-  readonly sent: () => { readonly characters: number; readonly frames: number };
-  /** Records that the reader has received this many frames of its connection. */
-  readonly acknowledge: (frames: number) => void;
+  /** Returns the number of characters that were sent. */
+  readonly sent: () => number;
+  /** Returns the number of frames of the connection. */
+  readonly frames: () => number;
+  /** Records that the reader has received this many frames of its connection; returns the number that it has. */
+  readonly acknowledge: (frames: number) => number;
+  /** Returns the number of unacknowledged characters. */
   readonly unacknowledged: () => number;
   /** Starts the time for the reader's next acknowledgement, unless it is running; returns whether it started now. */
   readonly wait: (ms: number, over: () => void) => boolean;
@@ -18,12 +22,11 @@ export interface Flow {
   readonly forget: () => void;
 }
 
-export const createFlow = (): Flow => {
-  let frames = 0;
+/** Creates the count of a socket that was sent this many frames before the object slept. */
+export const createFlow = (before = 0): Flow => {
+  let frames = before;
   let characters = 0;
   let total = 0;
-  /** Frames that this isolate did not send: those before a hibernation, and automatic pongs. */
-  let others = 0;
   let waiting: ReturnType<typeof setTimeout> | null = null;
   const messages: { readonly upTo: number; readonly characters: number }[] = [];
   const stop = (): void => {
@@ -36,6 +39,7 @@ export const createFlow = (): Flow => {
       characters += more;
       total += more;
       messages.push({ upTo: frames, characters: more });
+      return frames;
     },
     credit: (allowance) => {
       for (let left = allowance; left > 0 && messages.length > 0;) {
@@ -45,13 +49,16 @@ export const createFlow = (): Flow => {
       }
       stop();
     },
-    sent: () => ({ characters: total, frames }),
+    sent: () => total,
+    frames: () => frames,
     acknowledge: (received) => {
-      others = Math.max(others, received - frames);
-      const open = messages.findIndex(({ upTo }) => upTo > received - others);
+      // A reader may also count the pongs that the platform sent.
+      frames = Math.max(frames, received);
+      const open = messages.findIndex(({ upTo }) => upTo > received);
       const done = messages.splice(0, open < 0 ? messages.length : open);
       for (const message of done) characters -= message.characters;
       stop();
+      return frames;
     },
     unacknowledged: () => characters,
     wait: (ms, over) => {
@@ -69,6 +76,8 @@ export interface Viewer extends StreamFilter {
   /** Whether the socket has sent its hello. */
   readonly ready: boolean;
   readonly after: number | null;
+  /** Number of frames of the connection, which acknowledgements count. */
+  readonly frames: number;
   /** Whether the reader acknowledges: a `silent` one did not when it lagged, and is paced from then on. */
   readonly reader: "new" | "silent" | "acknowledging";
 }
@@ -99,6 +108,7 @@ const initialViewer: Viewer = {
   principal: null,
   ready: false,
   after: null,
+  frames: 0,
   reader: "new",
   deltas: "all",
   types: null,
@@ -124,10 +134,10 @@ const createViewers = (): Pick<Connections, "viewer" | "change"> => {
 };
 
 /** Creates the flow of each socket when it is first asked for. */
-const createFlows = (): ((socket: WebSocket) => Flow) => {
+const createFlows = (viewer: Connections["viewer"]): ((socket: WebSocket) => Flow) => {
   const flows = new WeakMap<WebSocket, Flow>();
   return (socket) => {
-    const known = flows.get(socket) ?? createFlow();
+    const known = flows.get(socket) ?? createFlow(viewer(socket).frames);
     flows.set(socket, known);
     return known;
   };
@@ -143,7 +153,7 @@ const startWait = (
   { close, goOn }: { readonly close: () => void; readonly goOn: () => void },
 ): boolean => {
   if (reader === "acknowledging") return flow.wait(limits.patience, close);
-  if (flow.sent().characters <= limits.silent)
+  if (flow.sent() <= limits.silent)
     return flow.wait(1_000, () => {
       flow.credit(limits.pace);
       goOn();
@@ -169,10 +179,10 @@ export const createConnections = (
   limits: ConnectionLimits = streamLimits,
 ): Connections => {
   const { viewer, change } = createViewers();
-  const flowOf = createFlows();
+  const flowOf = createFlows(viewer);
   const post = (socket: WebSocket, message: string, frames: number): void => {
     if (socket.readyState !== WebSocket.OPEN) return;
-    flowOf(socket).recordSent(message.length, frames);
+    change(socket, { frames: flowOf(socket).recordSent(message.length, frames) });
     socket.send(message);
   };
   const send = (socket: WebSocket, frames: readonly string[]): void => {
@@ -202,14 +212,13 @@ export const createConnections = (
       const next = { close: () => closeSlow(socket), goOn: () => goOn(socket) };
       if (!startWait(flow, reader, limits, next) || reader === "silent") return true;
       if (reader === "new") change(socket, { reader: "silent" });
-      const hint = ackHint(flow.sent().frames + 1);
+      const hint = ackHint(flow.frames() + 1);
       send(socket, [JSON.stringify({ type: "lag", shed: "deltas", seq: after ?? head(), hint })]);
       return true;
     },
     acknowledge: (socket, frames) => {
       const flow = flowOf(socket);
-      flow.acknowledge(frames);
-      if (viewer(socket).reader !== "acknowledging") change(socket, { reader: "acknowledging" });
+      change(socket, { reader: "acknowledging", frames: flow.acknowledge(frames) });
       const hasRoom = flow.unacknowledged() <= limits.unacked / 2;
       // A lagging reader goes on with an acknowledgement only, and is closed without one.
       if (!hasRoom && viewer(socket).after !== null) flow.wait(limits.patience, () => closeSlow(socket));

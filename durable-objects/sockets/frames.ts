@@ -24,7 +24,8 @@ export interface FrameParts {
   readonly items: OpenItems;
   readonly archive: () => Archive;
   readonly perform: (call: SessionCall) => Promise<SessionReply>;
-  readonly session: () => Session | null;
+  /** Returns the session, which is loaded if it is not in memory; null if there is none. */
+  readonly wake: () => Promise<Session | null>;
   readonly rules: () => SessionRules;
   readonly authenticate: TeamDirectory["authenticate"];
 }
@@ -49,9 +50,9 @@ export const rejectFrame = (
 export const snapshotItems = (items: OpenItems): Json =>
   items.open().map(({ id, kind, thread, attempt, text }) => ({ item: id, kind, thread, attempt, text }));
 
-const handleHello = (parts: FrameParts, socket: WebSocket, frame: HelloFrame): void => {
+const handleHello = async (parts: FrameParts, socket: WebSocket, frame: HelloFrame): Promise<void> => {
   const { connections, hellos, watchers, items, archive, rules } = parts;
-  const now = parts.session();
+  const now = await parts.wake();
   const { ready, principal } = connections.viewer(socket);
   if (now === null || principal === null) return;
   if (ready) {
@@ -96,7 +97,7 @@ const handleCommand = async (
 ): Promise<void> => {
   const { connections, perform } = parts;
   const { principal } = connections.viewer(socket);
-  const now = parts.session();
+  const now = await parts.wake();
   if (principal === null || now === null) return;
   const reply = await perform({ principal, session: now.id, op, params, key: id });
   if (!reply.ok) return rejectFrame(parts, socket, reply.problem, id);
@@ -109,7 +110,7 @@ const renewCredential = async (parts: FrameParts, socket: WebSocket, token: stri
   const { connections } = parts;
   const found = await parts.authenticate(token);
   if (!found.ok) return rejectFrame(parts, socket, found.problem);
-  const problem = accessProblem(parts.session(), found.principal);
+  const problem = accessProblem(await parts.wake(), found.principal);
   if (problem?.code === "unauthenticated")
     return connections.closeWithNotice(socket, closeCodes.unauthenticated, "token of an earlier session");
   if (problem !== null) return connections.closeWithNotice(socket, closeCodes.not_found, "not found");

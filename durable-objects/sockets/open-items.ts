@@ -1,5 +1,6 @@
 import type { Host } from "../../src/driver/host.ts";
 import { jsonOf } from "../rows/encode.ts";
+import { isRecent } from "../waits.ts";
 
 type StreamedItem = Parameters<Host["itemGrew"]>[0];
 
@@ -36,7 +37,7 @@ export const createOpenItems = (sql: SqlStorage, now: () => number): OpenItems =
       open.set(item.id, item);
       const last = seen.get(item.id);
       if (last === undefined) seen.set(item.id, now());
-      if (last === undefined || now() - last < writeEveryMs) return;
+      if (last === undefined || isRecent(last, now(), writeEveryMs)) return;
       seen.set(item.id, now());
       withRow().add(item.id);
       const text = item.text.slice(0, maxStoredLength);

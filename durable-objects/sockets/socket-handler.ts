@@ -87,6 +87,16 @@ const messageTextOf = (data: string | ArrayBuffer): string => {
   return fits ? data : refuse("invalid_request", "frames are JSON text of at most 256 KiB");
 };
 
+type Attempt<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly fault: unknown };
+
+const attempt = <T>(read: () => T): Attempt<T> => {
+  try {
+    return { ok: true, value: read() };
+  } catch (fault) {
+    return { ok: false, fault };
+  }
+};
+
 /** Refuses what a socket sent, for the command with this id if it is one, and closes the socket. */
 const refuseFrame = (parts: FrameParts, socket: WebSocket, fault: unknown, id?: string): void => {
   if (!(fault instanceof ProblemError)) throw fault;
@@ -95,7 +105,7 @@ const refuseFrame = (parts: FrameParts, socket: WebSocket, fault: unknown, id?: 
 };
 
 export const createSocketHandler = (parts: FrameParts): SocketHandler => {
-  const { connections, hellos, session } = parts;
+  const { connections, hellos } = parts;
   const withinRate = createRateLimit();
   const inTurn = createSocketQueue();
 
@@ -103,24 +113,19 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
   const handle = async (socket: WebSocket, frames: readonly unknown[], more: boolean): Promise<void> => {
     for (const frame of frames) {
       if (socket.readyState !== WebSocket.OPEN) return;
-      try {
-        await handleFrame(parts, socket, parseParams(clientFrameSchema, frame));
-      } catch (fault) {
-        return refuseFrame(parts, socket, fault, commandIdOf(frame));
-      }
+      const parsed = attempt(() => parseParams(clientFrameSchema, frame));
+      if (!parsed.ok) return refuseFrame(parts, socket, parsed.fault, commandIdOf(frame));
+      await handleFrame(parts, socket, parsed.value);
     }
     if (more && socket.readyState === WebSocket.OPEN)
       connections.closeWithNotice(socket, closeCodes.rate, "too many frames");
   };
   const takeAll = async (socket: WebSocket, data: string | ArrayBuffer): Promise<void> => {
-    try {
-      const all = framesOf(messageTextOf(data));
-      const frames = all.filter((frame) => !isCounted(frame) || withinRate(socket));
-      const more = frames.length < all.length;
-      await inTurn(socket, () => handle(socket, frames, more));
-    } catch (fault) {
-      refuseFrame(parts, socket, fault);
-    }
+    const all = attempt(() => framesOf(messageTextOf(data)));
+    if (!all.ok) return refuseFrame(parts, socket, all.fault);
+    const frames = all.value.filter((frame) => !isCounted(frame) || withinRate(socket));
+    const more = frames.length < all.value.length;
+    await inTurn(socket, () => handle(socket, frames, more));
   };
 
   return {
@@ -134,7 +139,7 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
       return new Response(null, { status: 101, webSocket: pair[0] });
     },
     receive: async (socket, data) => {
-      if (session() === null) return socket.close(closeCodes.deleted, "deleted");
+      if ((await parts.wake()) === null) return socket.close(closeCodes.deleted, "deleted");
       if (connections.closeIfExpired(socket)) return;
       await takeAll(socket, data);
     },

@@ -1,5 +1,6 @@
 import { ModelError } from "./error.ts";
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
+import { firstCharacters } from "../chat/text.ts";
 
 /** Consequence of a failure: a retry, at most two retries, the next model target, or the end. */
 export type Remedy = "retry" | "retry_twice" | "next_lane" | "fail";
@@ -38,7 +39,7 @@ const messageLimit = 300;
 
 /** Cuts a message to 300 characters without splitting a surrogate pair. */
 const shorten = (message: string): string =>
-  message.length <= messageLimit ? message : `${message.slice(0, messageLimit - 1).toWellFormed()}…`;
+  message.length <= messageLimit ? message : `${firstCharacters(message, messageLimit - 1)}…`;
 
 /** Creates a `ModelError`, `retryable` as the table says unless `more` overrides it; `message` must hold no payload. */
 export const modelError = (

@@ -5,6 +5,7 @@ import { shownTokens, sumShownTokens } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
 import { textOf } from "../chat/text.ts";
 import type { ModelRequest } from "../model/completer.ts";
+import { firstCharacters } from "../chat/text.ts";
 
 /** Builds the context view: what a model call saw, rebuilt from rows, and what has changed since another. */
 
@@ -282,7 +283,7 @@ const lineWidth = 96;
 
 const toLine = (value: string): string => {
   const flat = value.replace(/\s+/g, " ").trim();
-  return flat.length <= lineWidth ? flat : `${flat.slice(0, lineWidth - 1).trimEnd()}…`;
+  return flat.length <= lineWidth ? flat : `${firstCharacters(flat, lineWidth - 1).trimEnd()}…`;
 };
 
 const byText = (what: string, by: string | null): string => (by === null ? what : `${what} by ${by}`);

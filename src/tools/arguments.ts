@@ -3,6 +3,7 @@ import { describeIssue, messageOf } from "../schema.ts";
 import type { Tool, ToolOutput } from "./define-tool.ts";
 import { toToolError, toolError } from "./errors.ts";
 import { findSchemaErrors } from "./schema/json-schema.ts";
+import { firstCharacters } from "../chat/text.ts";
 
 /** Reads a call's arguments strictly, without guesses or repairs. */
 
@@ -32,7 +33,8 @@ const structureProblem = (json: string): string | null => {
     else if (text === "}" || text === "]") keys.pop();
     else if (isKey !== undefined) {
       const key = text.slice(0, text.lastIndexOf('"') + 1);
-      if (keys.at(-1)?.has(key) === true) return `have the key ${key.slice(0, 100)} twice in one object`;
+      if (keys.at(-1)?.has(key) === true)
+        return `have the key ${firstCharacters(key, 100)} twice in one object`;
       keys.at(-1)?.add(key);
     }
     if (keys.length > maxJsonDepth) return `are nested deeper than ${maxJsonDepth} levels`;

@@ -1,5 +1,6 @@
 import type { Tool, Toolbox } from "./define-tool.ts";
 import { findNearestName } from "./suggest.ts";
+import { firstCharacters } from "../chat/text.ts";
 
 /** Entry of an agent's `toolboxes`: no `tools` means all, `[]` none. */
 export interface ToolboxEntry {
@@ -100,4 +101,4 @@ export function selectTools(
 
 /** Returns the error text for a call of an unknown tool, with the nearest name. */
 export const unknownToolText = (name: string, known: readonly string[]): string =>
-  `there is no tool "${name.slice(0, 100)}"${suggestName(name, known) || "; use one of the declared tools"}`;
+  `there is no tool "${firstCharacters(name, 100)}"${suggestName(name, known) || "; use one of the declared tools"}`;

@@ -26,14 +26,16 @@ type Replies = Readonly<Record<string, SessionReply | (() => SessionReply)>>;
 async function sending(replies: Replies = {}, path = `${S}/messages`, wait?: number) {
   const harness = setUp();
   const socket: SocketDouble = socketDouble();
+  const next: SocketDouble = socketDouble();
+  const opened = [socket, next];
   const perform = ({ op }: SessionCall) => {
     const reply = replies[op] ?? answers[op] ?? accepted(null);
     return typeof reply === "function" ? reply() : reply;
   };
   const session = await harness.session(anId(), perform);
-  session.fetch = async () => socket.response;
+  session.fetch = async () => (opened.shift() ?? socket).response;
   const answer = harness.call("POST", path, { content: "hi", ...(wait === undefined ? {} : { wait }) });
-  return { ...harness, socket, answer, calls: session.calls };
+  return { ...harness, session, socket, next, answer, calls: session.calls };
 }
 
 test("AP-18: with wait the answer is 200 with the run once it ended, and the socket is closed", async () => {
@@ -156,7 +158,38 @@ test("AP-18: an ask in the replay counts only if it is still open once the strea
   expect((await answer).status).toBe(200);
 });
 
-test("AP-18: 202 when the input comes back, the time is over, or the session hangs up", async () => {
+test("AP-18: a stream that breaks off is opened again after the last event, and the wait goes on", async () => {
+  const queued = accepted({ input: "in_1", status: "accepted", run: null, seq: 5 }, { status: 202 });
+  for (const code of [1006, 1012, 1013]) {
+    const { socket, next, answer } = await sending({ send: queued }, `${S}/messages`, 60);
+    await socket.received(1);
+    socket.say({ type: "live", seq: 5 }, event(6, "input_applied", { input: "in_1" }, "run_1"));
+    await settled();
+    socket.end(code);
+    await next.received(1);
+    expect(next.sent[0]).toMatchObject({ type: "hello", after: 6 });
+    next.say({ type: "welcome" }, event(7, "run_end", {}, "run_1"));
+    expect((await answer).status).toBe(200);
+  }
+});
+
+test("AP-18 RE-P1: a stored input whose session cannot be watched is no error: 202 once the time is over", async () => {
+  const broken = Object.assign(new Error("reset"), { retryable: true });
+  const full = {
+    type: "urn:limpet:problem:too_many_connections",
+    code: "too_many_connections",
+    detail: "32",
+  };
+  for (const fetch of [() => Promise.reject(broken), async () => Response.json(full, { status: 429 })]) {
+    const harness = setUp();
+    const session = await harness.session(anId(), () => answers["send"] ?? accepted(null));
+    session.fetch = fetch;
+    const response = await harness.call("POST", `${S}/messages`, { content: "hi", wait: 0.05 });
+    expect([response.status, await response.json()]).toMatchObject([202, { input: "in_1" }]);
+  }
+});
+
+test("AP-18: 202 when the input comes back, the time is over, or the session ends the stream for good", async () => {
   for (const type of ["input_returned", "input_withdrawn"]) {
     const { socket, answer } = await sending({}, `${S}/messages`, 60);
     await socket.received(1);
@@ -165,7 +198,7 @@ test("AP-18: 202 when the input comes back, the time is over, or the session han
   }
   const hung = await sending({}, `${S}/messages`, 60);
   await hung.socket.received(1);
-  hung.socket.end(1012);
+  hung.socket.end(4410);
   expect((await hung.answer).status).toBe(202);
   const timed = await sending({}, `${S}/messages`, 0.05);
   expect((await timed.answer).status).toBe(202);

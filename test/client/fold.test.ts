@@ -8,6 +8,7 @@ import { emptyFold, startFold } from "../../src/client/fold/start.ts";
 import type { CallEntry } from "../../src/client/transcript.ts";
 import { dataOf, play, run } from "../agent/loop/play.ts";
 import { effectStageOf, playSchedule, stageOf } from "../session/schedule.ts";
+import { member, mission, spawn, task } from "../support/crew.ts";
 import { done, look, replies, said, scripted } from "../support/scripts.ts";
 import { checkTranscripts, foldSince } from "../support/transcripts.ts";
 
@@ -126,6 +127,18 @@ test("AP-51: 2,000 events are folded in 100 ms, and a piece of text costs no wal
     for (let at = 0; at < 500; at += 1) state = foldFrames(state, [delta(at, "x")]);
   };
   expect(await leastCpuOf(oneByOne), "500 pieces").toBeLessThan(100);
+});
+
+test("AP-24 AP-51: runs that began together stand in their order for who watched as for who comes later", async () => {
+  const { bench } = await mission([
+    member("lead", [said(spawn([task("coder"), task("writer")])), said("All.")]),
+    member("coder", [look, look, said("Coded.")]),
+    member("writer", [said("Written.")]),
+  ]);
+  const snapshot = bench.ok("snapshot") as unknown as SnapshotBody;
+  expect(snapshot.runs.map(({ id }) => id)).toEqual(["run_3", "run_2", "run_1"]);
+  expect(foldSince(snapshot, []).runs.map(({ id }) => id)).toEqual(["run_1", "run_2", "run_3"]);
+  checkTranscripts(bench, []);
 });
 
 test("AP-51: called threads stand in the order in which they began, however a snapshot lists them", () => {

@@ -141,3 +141,33 @@ test("★ RE-C37 RE-2: a session that was dropped after a failure while a call w
   await session.settled();
   expect((await session.call("GET")).status).toBe(200);
 });
+
+test("RE-C37 AP-13: a socket whose frames wait for the team while the session is dropped after a failure stays, and each is answered", async () => {
+  const session = await create("slow", "Go");
+  const { body } = await session.call("POST", "/tokens", { body: {} });
+  while ((await session.peek()).alarm !== null) await scheduler.wait(5);
+  const watch = await session.watch();
+  await watch.until(({ type }) => type === "live");
+  const asked = Promise.withResolvers<void>();
+  const answered = Promise.withResolvers<void>();
+  await replaceMethod(teamStub(), "authenticate", (there) => async (token) => {
+    asked.resolve();
+    await answered.promise;
+    return there(token);
+  });
+  watch.send(
+    { type: "auth", token: body["token"] },
+    { type: "send", id: "c1", input: { content: "Later", on_busy: "queue" } },
+  );
+  await asked.promise;
+  await session.sql(
+    "CREATE TRIGGER broken BEFORE INSERT ON turns BEGIN SELECT RAISE(ABORT, 'disk broken'); END",
+  );
+  // The alarm is back once the drive has failed to store the answer.
+  while ((await session.peek()).alarm === null) await scheduler.wait(5);
+  await session.sql("DROP TRIGGER broken");
+  answered.resolve();
+  await watch.until((frame) => frame.type === "result" && frame["id"] === "c1");
+  expect(watch.ended).toBeNull();
+  watch.close();
+});

@@ -4,6 +4,7 @@ import { createTimerPool } from "../../durable-objects/alarms/timers.ts";
 import { createGates } from "../../durable-objects/gates.ts";
 import { createGrants } from "../../durable-objects/grants.ts";
 import { createSizeMeter } from "../../durable-objects/rows/archive.ts";
+import { createOpenItems } from "../../durable-objects/sockets/open-items.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { create } from "../support/worker/session.ts";
 
@@ -78,6 +79,21 @@ test("RE-3 RE-C38: ★ what a session holds is measured again, although the cloc
     storage.sql.exec("INSERT INTO blobs VALUES ('big', 0, ?)", "x".repeat(100_000));
     now = 0;
     expect(stored()).toBeGreaterThanOrEqual(before + 100_000);
+  });
+});
+
+test("AP-20 RE-C38: ★ what an open item shows is stored, although the clock steps back meanwhile", async () => {
+  const session = await create("text");
+  await runInDurableObject(session.stub(), (_, { storage }) => {
+    let now = hour;
+    const items = createOpenItems(storage.sql, () => now);
+    const grow = (text: string): void =>
+      items.grow({ id: "i1", kind: "text", thread: "main", attempt: 1, text });
+    grow("One");
+    now = 0;
+    grow("One, two");
+    const stored = createOpenItems(storage.sql, () => now).find("i1");
+    expect(stored).toMatchObject({ text: "One, two" });
   });
 });
 

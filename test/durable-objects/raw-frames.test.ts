@@ -10,6 +10,7 @@ const viewer = (scopes: readonly Scope[], more: Partial<Viewer> = {}): Viewer =>
   principal: { tenant: "acme", jurisdiction: null, by: "k1", scopes },
   ready: true,
   after: null,
+  frames: 0,
   reader: "new",
   deltas: "all",
   types: null,

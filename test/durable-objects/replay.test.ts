@@ -31,6 +31,7 @@ const setUp = (log: readonly LoggedEvent[], own: Partial<Connections> = {}) => {
       principal: { tenant: "acme", jurisdiction: null, by: "k1", scopes: ["sessions:read"] },
       ready: false,
       after: null,
+      frames: 0,
       reader: "new",
       deltas: "none",
       types: null,

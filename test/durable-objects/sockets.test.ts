@@ -107,6 +107,30 @@ test("AP-26: acknowledgements count on over an eviction", async () => {
   watch.close();
 });
 
+test("AP-26: an acknowledgement that comes after a hibernation covers none of the frames sent since", async () => {
+  const session = await create("flood");
+  const watch = await session.watch();
+  await session.send("i1", "Go");
+  watch.onMessage = () => watch.send({ type: "ack", frames: watch.frames.length });
+  await watch.event("run_end");
+  await session.settled();
+  watch.onMessage = () => undefined;
+  const before = watch.frames.length;
+  await session.evict();
+  await session.send("i2", "Again");
+  const lag = await watch.until(({ type }) => type === "lag");
+  expect(hinted(lag)).toEqual({ type: "ack", frames: watch.frames.indexOf(lag) + 1 });
+  await session.settled();
+  watch.send({ type: "ack", frames: before }, { type: "ping" });
+  const pong = await watch.until(({ type }) => type === "pong");
+  expect(watch.frames.indexOf(pong), "nothing more came").toBe(watch.frames.indexOf(lag) + 1);
+  watch.onMessage = () => watch.send({ type: "ack", frames: watch.frames.length });
+  watch.onMessage(0);
+  while (watch.events.filter(({ type }) => type === "run_end").length < 2) await scheduler.wait(2);
+  expect(watch.events).toEqual(await session.events());
+  watch.close();
+});
+
 test("AP-26: a reader that has never acknowledged is told once and paced: no deltas, and the whole log", async () => {
   const session = await create("big");
   for (const input of ["i1", "i2"]) {

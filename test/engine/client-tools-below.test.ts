@@ -47,6 +47,13 @@ test("AG-19 TB-38: with union on every edge a client tool works below main", asy
   expect(asks(made)).toEqual([`client_tool ${made.child}`]);
 });
 
+test("AG-19 EF-7: a client tool that an effect hides from main is not lent below it", async () => {
+  const scope = "effects: [{ kind: tool_scope, params: { exclude: [pick_color] } }]";
+  const made = await opened(`${union}\n${scope}`);
+  expect(asks(made)).toEqual([]);
+  expect(resultsOf(made, made.child)).toEqual(["denied: not_permitted: coder may not use pick_color"]);
+});
+
 test("AG-19 TB-38: a lent client tool obeys the rules of every agent above, the stricter wins", async () => {
   const rules = "rules: [{ tool: pick_color, action: deny, reason: Not by others }]";
   const made = await opened(`${union}\npermissions: { preset: open, ${rules} }`);

@@ -38,6 +38,7 @@ agents:
 
 const constraints = (chain: readonly string[], more: Partial<CallerConstraints> = {}): CallerConstraints => ({
   chain,
+  hidden: chain.map(() => []),
   interactive: false,
   provider: null,
   writablePaths: null,

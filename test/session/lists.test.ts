@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openAsks, play, refused, run } from "../agent/loop/play.ts";
 import type { Bench } from "../support/bench.ts";
-import { delegate, mission } from "../support/crew.ts";
+import { crew, delegate, mission } from "../support/crew.ts";
 import { replies, said } from "../support/scripts.ts";
 
 /** Lists of a session, page by page (AP-7). */
@@ -62,7 +62,7 @@ test("AP-7: runs and inputs come newest first, all of them, page by page", async
   }
 });
 
-test("AP-7: a run under way leads the list, and later ones disturb no page that follows", async () => {
+test("AP-7: runs that begin while the list is read disturb no page that follows", async () => {
   const { bench } = await play(`replies: [${Array.from({ length: 9 }, () => say).join(", ")}]`);
   for (let turn = 0; turn < 4; turn++) {
     bench.send("x");
@@ -81,6 +81,31 @@ test("AP-7: a run under way leads the list, and later ones disturb no page that 
   bench.send("x");
   await bench.idle();
   expect(ids(page(bench, "runs", { limit: 2, cursor: first.next_cursor }))).toEqual(["run_3", "run_2"]);
+});
+
+test("AP-7: a run that ends while the list is read keeps its place, and comes once", async () => {
+  const call = said(delegate("coder"));
+  const { bench } = await crew([
+    { name: "lead", script: replies(call, call, said("All."), said("More.")) },
+    { name: "coder", script: replies(said("Made.")) },
+  ]);
+  bench.send("x");
+  await bench.idle();
+  bench.hold = true;
+  bench.send("x");
+  await bench.steps();
+  const first = page(bench, "runs", { limit: 1 });
+  expect(first.data).toMatchObject([{ id: "run_4", state: "running" }]);
+  bench.release();
+  await bench.idle();
+  const rest = page(bench, "runs", { cursor: first.next_cursor });
+  expect(ids(rest), "a caller's run ends after those that it waited for").toEqual([
+    "run_3",
+    "run_2",
+    "run_1",
+  ]);
+  expect(page(bench, "runs", {}).data.at(-1)).toMatchObject({ id: "run_1", agent: "lead" });
+  expect(bench.ok("run", { run: "run_2" })).toMatchObject({ id: "run_2", agent: "coder" });
 });
 
 test("AP-7: asks come in the order in which they were put, by status if wished", async () => {

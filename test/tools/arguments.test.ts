@@ -3,6 +3,8 @@ import * as z from "zod";
 import { cpuOf } from "../support/cpu.ts";
 import { parseArguments, takeArguments } from "../../src/tools/arguments.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
+import { findSchemaErrors } from "../../src/tools/schema/json-schema.ts";
+import { unknownToolText } from "../../src/tools/toolbox.ts";
 
 const tool = defineTool({
   name: "sample",
@@ -81,4 +83,17 @@ test("TB-2: a run that changes its arguments changes those of no other call", ()
   expect(parseArguments(tool, '{"list":[1]}').ok).toBe(true);
   list(takeArguments(tool, '{"list":[1]}')).push(2);
   expect(list(takeArguments(tool, '{"list":[1]}'))).toEqual([1]);
+});
+
+test("TB-2 SE-2: a long name in a message is cut between characters", () => {
+  const name = "😀".repeat(120);
+  const messages = [
+    parse(`{"${name}":1,"${name}":2}`),
+    unknownToolText(`a${name}`, []),
+    findSchemaErrors({ enum: [`a${name}`] }, "sad", "the value"),
+  ].map(String);
+  for (const message of messages) {
+    expect(message).toContain("😀");
+    expect(message).not.toMatch(/[\ufffd\p{Cs}]|\\ud/u);
+  }
 });

@@ -8,10 +8,12 @@ import { describeLimit } from "../budgets/spend.ts";
 import type { Delegation } from "../definition/delegation.ts";
 import { depthLimitText, matchCapabilities } from "../definition/delegation.ts";
 import type { ChildItem, CallerConstraints } from "../state/child.ts";
+import { freshRun } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { assignmentProblem } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
+import { firstCharacters } from "../../chat/text.ts";
 
 /** Decides which tasks of a call may start, before anything does. */
 
@@ -65,7 +67,7 @@ export const resolveCallableName = (
   if (known !== undefined) return createRefusal("not_callable", `${caller} may not call ${known}; ${others}`);
   const near = findNearestName(written, delegation.names);
   const hint = near === null ? others : `did you mean "${near}"?`;
-  return createRefusal("unknown_agent", `there is no agent "${written.slice(0, 64)}"; ${hint}`);
+  return createRefusal("unknown_agent", `there is no agent "${firstCharacters(written, 64)}"; ${hint}`);
 };
 
 /** Resolves "auto" or a name to an agent, or says why there is none; `what` is the task's text. */
@@ -161,20 +163,31 @@ const pathsFor = (
   return narrowOptionalPaths(above, given === undefined ? null : writableFrom(workingDir, given));
 };
 
+/** What `main` is bound by, which nobody called. */
+const uncalled: Pick<CallerConstraints, "chain" | "hidden" | "provider"> = {
+  chain: [],
+  hidden: [],
+  provider: null,
+};
+
 /** Derives the caller constraints of a child from its caller and its task. */
 export const callerConstraintsFor = (
   caller: Thread,
   delegation: Delegation,
   task: ChildTask,
-): CallerConstraints => ({
-  chain: [...(caller.child?.callerConstraints.chain ?? []), caller.agent],
-  interactive:
-    delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),
-  provider:
-    task.provider ?? (task.agent === null ? (caller.child?.callerConstraints.provider ?? null) : null),
-  writablePaths: pathsFor(caller, delegation, task),
-  adHoc: task.agent === null ? { system: task.system_prompt ?? "", maxTurns: task.max_turns ?? 10 } : null,
-});
+): CallerConstraints => {
+  const above = caller.child?.callerConstraints ?? uncalled;
+  const { hidden } = caller.run ?? freshRun;
+  return {
+    chain: [...above.chain, caller.agent],
+    hidden: [...above.hidden, Object.keys(hidden)],
+    interactive:
+      delegation.manages && (task.mode === undefined ? delegation.interactive : task.mode === "interactive"),
+    provider: task.provider ?? (task.agent === null ? above.provider : null),
+    writablePaths: pathsFor(caller, delegation, task),
+    adHoc: task.agent === null ? { system: task.system_prompt ?? "", maxTurns: task.max_turns ?? 10 } : null,
+  };
+};
 
 const errorItem = (task: ChildTask, { code, sentence }: DelegationRefusal): ChildItem => ({
   agent: task.agent ?? "",

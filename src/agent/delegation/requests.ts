@@ -138,7 +138,7 @@ const findOwnRecord = (draft: Draft, threadId: string, child: string): ChildReco
 };
 
 const refuseUnknownChild = (draft: Draft, threadId: string, call: Call, named: string): void =>
-  refuseCall(draft, threadId, call, "child_not_found", `you have no child ${named.slice(0, 64)}`);
+  refuseCall(draft, threadId, call, "child_not_found", `you have no child ${firstCharacters(named, 64)}`);
 
 /** Does an action with a child at work; otherwise refuses the call and says what is known of the child. */
 const withChild = (

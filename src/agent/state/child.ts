@@ -125,6 +125,8 @@ export interface ChildWait {
 export interface CallerConstraints {
   /** Lists the agents of the threads above, from `main` down to the caller. */
   readonly chain: readonly string[];
+  /** Lists, for each of the chain, the tools that effects had taken out of its turn when it called. */
+  readonly hidden: readonly (readonly string[])[];
   /** Whether the caller takes questions. */
   readonly interactive: boolean;
   /** Provider that the caller chose. */

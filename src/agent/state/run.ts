@@ -23,6 +23,9 @@ export interface RunEnding {
   readonly isFinal?: boolean;
 }
 
+/** Returns a run's number; runs are numbered in the order in which they begin. */
+export const runNumberOf = (id: string): number => Number(id.slice("run_".length));
+
 const epochsOf = (run: Run): readonly number[] => {
   const calls = callsOfRun(run).flatMap(({ epoch }) => epoch);
   const works = run.phase.at === "thinking" || run.phase.at === "preparing";

@@ -1,6 +1,7 @@
 import { fieldsOf } from "../../chat/json.ts";
 import { toResponse } from "../answers.ts";
 import type { RequestFields } from "../body.ts";
+import { ProblemError, problemKinds } from "../../session/problems.ts";
 import { callSession, readIdempotencyKey } from "../calls.ts";
 import type { SessionRequestContext } from "../context.ts";
 import { limits } from "../limits.ts";
@@ -76,61 +77,132 @@ async function readAwaitedAsks(
   return fieldsIn(fieldsOf(JSON.parse(asks.json))["data"]).map(({ id, kind }) => ({ id, kind }));
 }
 
-/** State of an input according to the stream so far. */
-interface InputProgress {
-  readonly run: string | null;
-  readonly live: boolean;
-  /** Whether a wait for answers was seen, or may have begun before the receipt. */
-  readonly doubtful: boolean;
-  readonly over: "ended" | "returned" | null;
-}
-
-function advanceProgress(progress: InputProgress, frame: ServerFrame, input: string): InputProgress {
-  if (frame.type === "live") return { ...progress, live: true };
-  const event = eventOfFrame(frame);
-  if (event === null) return progress;
-  switch (event.type) {
-    case "input_applied":
-      return event.data["input"] === input ? { ...progress, run: event.run ?? progress.run } : progress;
-    case "input_withdrawn":
-    case "input_returned":
-      return event.data["input"] === input ? { ...progress, over: "returned" } : progress;
-    case "run_waiting":
-      return { ...progress, doubtful: true };
-    case "run_end":
-      return event.run === progress.run ? { ...progress, over: "ended" } : progress;
-    default:
-      return progress;
-  }
-}
-
 /** Outcome of waiting: the run that ended with the input, or the asks whose answers it needs to go on, or neither. */
 interface WaitOutcome {
   readonly run?: string;
   readonly asks?: readonly AwaitedAsk[];
 }
 
-/** Follows an input to the end of its run, until it is returned, answers are needed or the stream breaks off. */
-async function followToRunEnd(
+/** State of an input according to the stream so far. */
+interface InputProgress {
+  /** Newest event that was seen. */
+  readonly seq: number;
+  readonly run: string | null;
+  readonly live: boolean;
+  /** Whether a wait for answers was seen, or may have begun before the receipt. */
+  readonly doubtful: boolean;
+  readonly outcome: WaitOutcome | null;
+}
+
+/** Returns what an event changes. */
+function changeBy(
+  { type, run: its, data }: NonNullable<ReturnType<typeof eventOfFrame>>,
+  { run }: InputProgress,
+  input: string,
+): Partial<InputProgress> {
+  const isOwn = data["input"] === input;
+  switch (type) {
+    case "input_applied":
+      return isOwn ? { run: its ?? run } : {};
+    case "input_withdrawn":
+    case "input_returned":
+      return isOwn ? { outcome: {} } : {};
+    case "run_waiting":
+      return { doubtful: true };
+    case "run_end":
+      return run !== null && its === run ? { outcome: { run } } : {};
+    default:
+      return {};
+  }
+}
+
+function advanceProgress(before: InputProgress, frame: ServerFrame, input: string): InputProgress {
+  if (frame.type === "live") return { ...before, live: true };
+  const event = eventOfFrame(frame);
+  return event === null ? before : { ...before, seq: event.seq, ...changeBy(event, before, input) };
+}
+
+/** Follows an input on one stream to an outcome, or until the stream breaks off. */
+async function followInput(
   context: SessionRequestContext,
   source: SessionWatch,
-  receipt: Receipt,
-): Promise<WaitOutcome> {
-  let progress: InputProgress = { run: receipt.run, live: false, doubtful: receipt.run === null, over: null };
+  input: string,
+  from: InputProgress,
+): Promise<InputProgress> {
+  let progress: InputProgress = { ...from, live: false };
   for await (const frame of framesOf(source)) {
-    progress = advanceProgress(progress, frame, receipt.input);
-    if (progress.over !== null)
-      return progress.over === "ended" && progress.run !== null ? { run: progress.run } : {};
+    progress = advanceProgress(progress, frame, input);
+    if (progress.outcome !== null) break;
     if (!progress.live || !progress.doubtful) continue;
-    progress = { ...progress, doubtful: false };
     const asks = await readAwaitedAsks(context, progress.run);
-    if (asks.length > 0) return { asks };
+    progress = { ...progress, doubtful: false, outcome: asks.length > 0 ? { asks } : null };
+    if (progress.outcome !== null) break;
   }
-  return {};
+  return progress;
 }
 
 async function* framesOf(source: SessionWatch): AsyncGenerator<ServerFrame> {
   for await (const frames of source.batches) yield* frames;
+}
+
+/** Watches the session once, until an outcome, the end of the stream or that of the wait; throws why it cannot be watched. */
+async function watchInput(
+  context: SessionRequestContext,
+  input: string,
+  from: InputProgress,
+  over: AbortSignal,
+): Promise<InputProgress> {
+  const source = await watchSession(context, { after: from.seq, deltas: "none", types: watchedTypes });
+  const close = (): void => source.close();
+  over.addEventListener("abort", close);
+  if (over.aborted) close();
+  try {
+    const progress = await followInput(context, source, input, from);
+    const ending = source.ending();
+    if (progress.outcome === null && !problemKinds[ending.code].retryable) throw new ProblemError(ending);
+    return progress;
+  } finally {
+    over.removeEventListener("abort", close);
+    close();
+  }
+}
+
+/** Milliseconds until a session that could not be watched is tried again. */
+const pauseMs = 1_000;
+
+async function pauseUnlessOver(over: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, pauseMs);
+  over.addEventListener("abort", () => resolve());
+  if (over.aborted) resolve();
+  await promise;
+  clearTimeout(timer);
+}
+
+const isFinal = (thrown: unknown): boolean =>
+  thrown instanceof ProblemError && !problemKinds[thrown.problem.code].retryable;
+
+/**
+ * Follows an input until `over`. The session has the input, so that a stream that breaks off, as in a crash or a deploy,
+ * is opened again after the last event, and no failure to watch is one of the input.
+ */
+async function followToOutcome(
+  context: SessionRequestContext,
+  { input, run, seq }: Receipt,
+  over: AbortSignal,
+): Promise<WaitOutcome> {
+  let progress: InputProgress = { seq, run, live: false, doubtful: run === null, outcome: null };
+  while (progress.outcome === null && !over.aborted) {
+    try {
+      const next = await watchInput(context, input, progress, over);
+      if (next.outcome === null && !next.live) await pauseUnlessOver(over);
+      progress = next;
+    } catch (thrown) {
+      if (isFinal(thrown)) break;
+      await pauseUnlessOver(over);
+    }
+  }
+  return progress.outcome ?? {};
 }
 
 /** Follows an input for some seconds at most. */
@@ -139,16 +211,15 @@ async function waitForRun(
   receipt: Receipt,
   seconds: number,
 ): Promise<WaitOutcome> {
-  const source = await watchSession(context, { after: receipt.seq, deltas: "none", types: watchedTypes });
-  const timer = setTimeout(() => source.close(), seconds * 1000);
-  const gone = (): void => source.close();
-  context.request.signal.addEventListener("abort", gone);
+  const over = new AbortController();
+  const end = (): void => over.abort();
+  const timer = setTimeout(end, seconds * 1000);
+  context.request.signal.addEventListener("abort", end);
   try {
-    return await followToRunEnd(context, source, receipt);
+    return await followToOutcome(context, receipt, over.signal);
   } finally {
     clearTimeout(timer);
-    context.request.signal.removeEventListener("abort", gone);
-    source.close();
+    context.request.signal.removeEventListener("abort", end);
   }
 }
 

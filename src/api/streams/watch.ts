@@ -143,6 +143,8 @@ export async function watchSession(context: SessionRequestContext, hello: WatchH
   socket.accept();
   const inbox = listenToSocket(socket);
   socket.send(JSON.stringify({ type: "hello", ...hello }));
+  // From the beginning the session waits for acknowledgements, so that what a stalled reader has not taken stays with it.
+  socket.send(JSON.stringify({ type: "ack", frames: 0 }));
   return {
     batches: batchesOf(socket, inbox),
     ending: () => closeProblem(inbox.code),

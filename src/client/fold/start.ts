@@ -90,9 +90,7 @@ export const startFold = (snapshot: SnapshotBody, from: number): FoldState => {
       threads: threads.toSorted(inOrder).map((row) => threadOf(snapshot, row)),
       asks: asks.map((ask) => ({ ...ask, closed_at: null })),
       inputs: inputs.map(showInput),
-      runs: runs
-        .map((run) => ({ ...run, timeline: [] }))
-        .sort((one, other) => one.started_at - other.started_at),
+      runs: runs.map((run) => ({ ...run, timeline: [] })).reverse(),
       usage,
       earlier: from > 0,
     },

@@ -173,7 +173,7 @@ export interface OperationParams {
   };
   /** Takes back an input that waits; one that has not come yet is refused when it comes. */
   readonly withdraw: { readonly session: string; readonly input: string; };
-  /** Lists the runs: those under way, then ended ones, the newest first. */
+  /** Lists the runs, the newest first. */
   readonly runs: {
     readonly session: string;
     /** How many rows a page has at most. */

@@ -50,7 +50,7 @@ export interface LentClientTools {
 
 /**
  * Returns the session's own tools that a placed agent has: they belong to `main` and are lent below it only if
- * every caller lends its tools; they are under the ceiling, and the agent's own tools of the same name take
+ * every caller has and lends them; they are under the ceiling, and the agent's own tools of the same name take
  * precedence.
  */
 export const clientToolsOf = (
@@ -64,9 +64,12 @@ export const clientToolsOf = (
   const edges = callerConstraints?.adHoc == null ? lenders : lenders.slice(0, -1);
   const callers = team.agents.filter(({ name }) => edges.includes(name));
   const lent = callers.every(({ delegation }) => delegation.inherit === "union");
+  const hidden = callerConstraints?.hidden.flat() ?? [];
   const tools =
     lent && !hasNoTools(agent)
-      ? clientTools.filter(({ name }) => !own.has(name) && isWithinCeiling(name, ceiling))
+      ? clientTools.filter(
+          ({ name }) => !own.has(name) && !hidden.includes(name) && isWithinCeiling(name, ceiling),
+        )
       : [];
   return { tools, lenders };
 };

@@ -113,19 +113,27 @@ const inheritTools = (own: BoundTools, lent: BoundTools, caller: AgentConfig): B
   return new Map([...own, ...more]);
 };
 
+/** Agent of a chain of calls, without the tools that were hidden from its turn when it called the next. */
+interface ChainLink {
+  readonly agent: AgentConfig;
+  readonly hidden: readonly string[];
+}
+
 /** Returns the tools of the last agent of a chain of calls, apart from orchestration. */
 const chainTools = (
   parts: ToolParts,
-  chain: readonly AgentConfig[],
+  chain: readonly ChainLink[],
   ceiling: readonly string[] | null,
 ): BoundTools => {
-  const agent = chain.at(-1);
-  if (agent === undefined || hasNoTools(agent)) return new Map();
-  const own = ownTools(parts, agent);
-  const caller = chain.at(-2);
-  const all =
-    caller === undefined ? own : inheritTools(own, chainTools(parts, chain.slice(0, -1), ceiling), caller);
-  return new Map([...all].filter(([name]) => isWithinCeiling(name, ceiling)));
+  const last = chain.at(-1);
+  if (last === undefined || hasNoTools(last.agent)) return new Map();
+  const own = ownTools(parts, last.agent);
+  const above = chain.slice(0, -1);
+  const caller = above.at(-1)?.agent;
+  const all = caller === undefined ? own : inheritTools(own, chainTools(parts, above, ceiling), caller);
+  const isLeft = (name: string, { tool }: BoundTool): boolean =>
+    isWithinCeiling(name, ceiling) && !last.hidden.includes(tool.aliasOf ?? name);
+  return new Map([...all].filter(([name, bound]) => isLeft(name, bound)));
 };
 
 /**
@@ -179,11 +187,13 @@ export const effectiveTools = (
   ceiling: readonly string[] | null,
 ): BoundTools => {
   const { agent, callerConstraints } = cast;
-  const above = (callerConstraints?.chain ?? []).flatMap(
-    (name) => parts.team.agents.find((each) => each.name === name) ?? [],
-  );
+  const { chain = [], hidden = [] } = callerConstraints ?? {};
+  const above = chain.flatMap((name, index): readonly ChainLink[] => {
+    const caller = parts.team.agents.find((each) => each.name === name);
+    return caller === undefined ? [] : [{ agent: caller, hidden: hidden[index] ?? [] }];
+  });
   const nameless = isNameless(callerConstraints);
-  const tools = chainTools(parts, nameless ? above : [...above, agent], ceiling);
+  const tools = chainTools(parts, nameless ? above : [...above, { agent, hidden: [] }], ceiling);
   return new Map([...tools, ...orchestrationTools(parts, cast, ceiling)]);
 };
 
@@ -211,6 +221,7 @@ export const callEdgesOf = (parts: ToolParts, caller: AgentConfig): readonly Cal
   return findCallable(parts.team, caller).map((agent) => {
     const callerConstraints = {
       chain: [caller.name],
+      hidden: [[]],
       interactive: answers && caller.options.interaction_mode !== "blocking",
       provider: null,
       writablePaths: null,

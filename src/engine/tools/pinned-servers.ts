@@ -5,6 +5,7 @@ import type { ServerSighting } from "../access/tenant/tool-pins.ts";
 import type { ServerAuthorization } from "../access/tenant/logins.ts";
 import type { TenantStores } from "../access/rpc.ts";
 import type { ServerReach, Servers } from "./servers.ts";
+import { firstCharacters } from "../../chat/text.ts";
 
 /** Connects a session with its tenant's data about MCP servers: the approved tools, and tokens. */
 
@@ -14,7 +15,7 @@ const sightingOf = (answer: ServerAnswer): Sighting => {
   const { server } = answer;
   if (!answer.ok) return { server, tools: null, state: answer.state, error: answer.reason };
   const tools = answer.tools.map(({ name, hash }) => ({ name, hash }));
-  const error = answer.omitted.length === 0 ? null : answer.omitted.join("; ").slice(0, 2_000);
+  const error = answer.omitted.length === 0 ? null : firstCharacters(answer.omitted.join("; "), 2_000);
   return { server, tools, state: "connected", error };
 };
 

@@ -4,6 +4,7 @@ import { runRecordOf } from "../../agent/run/runs.ts";
 import { awaitedAsks } from "../../agent/run/wait.ts";
 import type { ChildRecord } from "../../agent/state/child.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
+import { runNumberOf } from "../../agent/state/run.ts";
 import type { Session } from "../../agent/state/session.ts";
 import type { Thread } from "../../agent/state/thread.ts";
 import type { Json } from "../../chat/message.ts";
@@ -17,7 +18,7 @@ import { cursorBindingOf, takeFitting, pageOf, pageQueryFields, pageRows, readCu
 import { taskNumber, taskView } from "../../agent/state/board.ts";
 import { refuse } from "../problems.ts";
 
-/** Lists parts of a session page by page. Live rows come before stored ones, wherever they end meanwhile. */
+/** Lists parts of a session page by page. */
 
 type ReadSource = Pick<ReadContext, "state" | "archive">;
 
@@ -26,7 +27,7 @@ export const pageSchema = z.strictObject(pageQueryFields);
 interface ListSource {
   /** List and its filters, because a cursor fits no other. */
   readonly of: Json;
-  /** Live rows, which come beyond all stored ones; a list may have only one of both. */
+  /** Live rows; a list may have only live or stored ones. */
   readonly live?: readonly PagedRow[];
   readonly stored?: (from: PageStart) => readonly PagedRow[];
   readonly descending?: boolean;
@@ -71,27 +72,22 @@ export const inputsOperation = defineRead({
     pageAnswer(context, { of: "inputs", stored: context.archive.inputs, descending: true }, query),
 });
 
-/** Exceeds the place of every stored row. */
-const beyondAll = 1e15;
-
 export const activeRuns = (session: Session): readonly RunRecord[] =>
   Object.values(session.threads).flatMap((thread) =>
     thread.run === null ? [] : [runRecordOf(thread, thread.run)],
   );
 
-/** Returns a run's number; runs are numbered in the order in which they began. */
-const runNumberOf = ({ id }: RunRecord): number => Number(id.slice("run_".length));
-
+/** Lists runs under way at the places that they keep when they end. */
 const activeRows = (session: Session): readonly PagedRow[] =>
   activeRuns(session).map((run) => ({
-    at: beyondAll + runNumberOf(run),
+    at: runNumberOf(run.id),
     id: run.id,
     json: () => JSON.stringify(run),
   }));
 
 export const runsOperation = defineRead({
   name: "runs",
-  summary: "Lists the runs: those under way, then ended ones, the newest first.",
+  summary: "Lists the runs, the newest first.",
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/runs",
   params: pageSchema,
@@ -106,11 +102,11 @@ export const runsOperation = defineRead({
 const shownRuns = 20;
 const shownThreads = 200;
 
-/** Lists all runs that are under way, then the newest that have ended. */
-export const newestRuns = ({ state, archive }: ReadSource): readonly Json[] => [
-  ...(activeRuns(state) as unknown as readonly Json[]),
-  ...archive.runs({ position: null, limit: shownRuns }).map((row) => JSON.parse(row.json()) as Json),
-];
+/** Lists all runs that are under way and the newest that have ended, the newest first. */
+export const newestRuns = ({ state, archive }: ReadSource): readonly Json[] =>
+  [...activeRows(state), ...archive.runs({ position: null, limit: shownRuns })]
+    .sort((one, other) => other.at - one.at)
+    .map((row) => JSON.parse(row.json()) as Json);
 
 /** Returns what a live thread's task used, with all below it; for `main`, all since the session was cleared. */
 const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =>
@@ -143,6 +139,9 @@ const endedThreadView = ({ id, agent, label, parent, depth, task, started_at, en
   const came = { state, reason, error, turns, usage: usage === null ? null : { ...usage } };
   return { ...base, task: firstCharacters(task, 200), ...came, started_at, ended_at };
 };
+
+/** Exceeds the place of every stored thread. */
+const beyondAll = 1e15;
 
 /** Number of places on each level of the tree. */
 const levelWidth = 1e13;

@@ -5,6 +5,7 @@ import { toolError } from "../../tools/errors.ts";
 import { textIn } from "./devtools.ts";
 import { BrowserFailure } from "./failure.ts";
 import type { AttachedPage } from "./page.ts";
+import { firstCharacters } from "../../chat/text.ts";
 
 /** Reads the text of a page for a model. */
 
@@ -40,13 +41,13 @@ const allMatching = (selector: string): string =>
 /** Reads the address and the title of a page. Its scripts can change the answer, so all of it is cut here. */
 const placeIn = (found: JsonObject) => ({
   url: shortAddress(textIn(found, "url")),
-  title: textIn(found, "title").slice(0, longestTitle),
+  title: firstCharacters(textIn(found, "title"), longestTitle),
 });
 
 /** Reads the page's text and links, or those of the elements that match a selector. */
 export const readPage = async (page: AttachedPage, selector?: string): Promise<ToolOutput> => {
   const found = fieldsOf(await page.evaluate(scriptFor(selector)));
-  const html = textIn(found, "html").slice(0, longestHtml);
+  const html = firstCharacters(textIn(found, "html"), longestHtml);
   const { url, title } = placeIn(found);
   if (selector !== undefined && html === "")
     return toolError("no_match", `nothing on the page matches ${selector}`);

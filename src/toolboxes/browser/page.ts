@@ -7,6 +7,7 @@ import type { Devtools } from "./devtools.ts";
 import { BrowserFailure } from "./failure.ts";
 import { attachFrames, followPage, withoutPeers } from "./page-events.ts";
 import type { MayLoad, Progress } from "./page-events.ts";
+import { firstCharacters } from "../../chat/text.ts";
 
 /** Page of a browser, while a call is connected to it. */
 export interface AttachedPage {
@@ -52,7 +53,10 @@ const valueOf = (answer: JsonObject): Json => {
   const thrown = fieldsOf(answer["exceptionDetails"]);
   const said = textIn(fieldsOf(thrown["exception"]), "description") || textIn(thrown, "text");
   if (said !== "")
-    throw new BrowserFailure("failed", `the page threw ${said.slice(0, longestThrown).split("\n")[0] ?? ""}`);
+    throw new BrowserFailure(
+      "failed",
+      `the page threw ${firstCharacters(said, longestThrown).split("\n")[0] ?? ""}`,
+    );
   return fieldsOf(answer["result"])["value"] ?? null;
 };
 

@@ -1,6 +1,7 @@
 import { fieldsOf } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { textIn } from "./devtools.ts";
+import { firstCharacters } from "../../chat/text.ts";
 
 const mostResults = 30;
 const longestTitle = 300;
@@ -12,9 +13,9 @@ export const readResults = (found: Json | undefined) =>
   (Array.isArray(found) ? found : []).slice(0, mostResults).map((each) => {
     const fields = fieldsOf(each);
     return {
-      title: textIn(fields, "title").slice(0, longestTitle),
-      url: textIn(fields, "url").slice(0, longestAddress),
-      snippet: textIn(fields, "snippet").slice(0, longestSnippet),
+      title: firstCharacters(textIn(fields, "title"), longestTitle),
+      url: firstCharacters(textIn(fields, "url"), longestAddress),
+      snippet: firstCharacters(textIn(fields, "snippet"), longestSnippet),
     };
   });
 

@@ -11,6 +11,7 @@ import {
   schemasUnder,
   valueRules,
 } from "./keywords.ts";
+import { firstCharacters } from "../../chat/text.ts";
 
 /** Checks whether a JSON Schema can be used: small, of known shape, and without unsupported keywords. */
 
@@ -39,7 +40,9 @@ interface SchemaCheck {
 const referenceProblem = (value: Json, root: Json): string | null => {
   if (typeof value !== "string" || !/^#(\/|$)/.test(value))
     return "only references inside the schema are followed";
-  return isSchema(resolveReference(root, value)) ? null : `there is nothing at ${value.slice(0, 100)}`;
+  return isSchema(resolveReference(root, value))
+    ? null
+    : `there is nothing at ${firstCharacters(value, 100)}`;
 };
 
 const shapeProblem = (place: SchemaPlace, value: Json): string | null => {

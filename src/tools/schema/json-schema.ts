@@ -3,6 +3,7 @@ import { fieldsOf, isJsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { canonicalJson } from "../canonical.ts";
 import { isList, resolveReference } from "./keywords.ts";
+import { firstCharacters } from "../../chat/text.ts";
 
 /**
  * Checks values against JSON Schemas from callers, with the 2020-12 assertions that `schemaProblem` accepts. Time
@@ -122,7 +123,7 @@ const areUnique = (values: readonly Json[], work: CheckWork): boolean => {
 const listValues = (values: readonly Json[]): string =>
   values
     .slice(0, 12)
-    .map((value) => JSON.stringify(value).slice(0, 100))
+    .map((value) => firstCharacters(JSON.stringify(value), 100))
     .join(", ");
 
 const checkType: Keyword = (rule, value, place) => {

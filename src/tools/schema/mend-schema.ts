@@ -11,6 +11,7 @@ import {
   valueRules,
   mapSchemasUnder,
 } from "./keywords.ts";
+import { firstCharacters } from "../../chat/text.ts";
 
 /**
  * Converts a JSON Schema of another author, of draft 4 to 2020-12, to one of 2020-12 that `schemaProblem` and
@@ -247,7 +248,7 @@ export const mendSchema = (schema: JsonObject): JsonObject | string => {
   }
   return work.remote === null
     ? root
-    : `it refers to ${work.remote.slice(0, 200)}, and only references inside it are followed`;
+    : `it refers to ${firstCharacters(work.remote, 200)}, and only references inside it are followed`;
 };
 
 /** Cleans the notes of a JSON Schema: keywords that inform a reader and refuse no value. */

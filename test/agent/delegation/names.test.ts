@@ -86,3 +86,20 @@ test("SE-33 SE-44: a tool named constructor has its own class, limit and time", 
   expect(results(bench)).toEqual(["ok: built"]);
   expect(lastResult(bench).tool_timings).toEqual({ constructor: 7 });
 });
+
+/** A name whose cut, at 64 UTF-16 units, would fall between the halves of a pair. */
+const longName = `a${"😀".repeat(40)}`;
+
+test("AG-32 SE-2: a long name in a refusal is cut between characters", async () => {
+  const made = await mission([
+    {
+      name: "lead",
+      script: replies(said(delegate(longName)), said(["check_children", { child: longName }]), said("Done.")),
+      yaml: "delegation: { async: true }",
+    },
+    { name: "coder", script: replies(said("Coded.")) },
+  ]);
+  const refusals = resultsOf(made).join("\n");
+  expect(refusals).toContain("😀");
+  expect(refusals).not.toMatch(/[\ufffd\p{Cs}]/u);
+});
