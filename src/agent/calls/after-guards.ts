@@ -6,8 +6,7 @@ import type { Call } from "../state/call.ts";
 import type { CallRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
-import { runHook } from "../transaction/run-hook.ts";
+import { agentOf, emit, runOf, threadOf, runHook } from "../transaction/draft.ts";
 
 /** After-guards add notes to a call's result once it is in the history, and may end the run. */
 

@@ -16,8 +16,7 @@ import { findTaskMessage } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, recordEffects, runOf, threadOf } from "../transaction/draft.ts";
-import { runHook } from "../transaction/run-hook.ts";
+import { agentOf, emit, recordEffects, runOf, threadOf, runHook } from "../transaction/draft.ts";
 import { remainingContextTokens, requestTokens } from "../transaction/next-request.ts";
 
 /** Effects run inside a transition: their edits, state and events share the commit of the step. */

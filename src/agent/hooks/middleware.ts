@@ -11,8 +11,8 @@ import {
   appendMessage,
   emit,
   retireMessages,
+  runHook,
 } from "../transaction/draft.ts";
-import { runHook } from "../transaction/run-hook.ts";
 import type { WorkReport } from "../../tools/session-request.ts";
 import { answerOf, isUnanswered, answerText, formatCompletion } from "../context/reports.ts";
 import { removeMessages } from "../context/edits.ts";

@@ -1,6 +1,8 @@
 import type { Cause, Message, Part, ToolResultPart } from "../../chat/message.ts";
 import { cleanText } from "../../chat/text.ts";
 import type { ModelErrorCode } from "../../model/error.ts";
+import type { Outcome } from "../../tools/errors.ts";
+import { catchThrown } from "../../tools/errors.ts";
 import type { Agent, AgentResolver } from "../definition/agent.ts";
 import type { BriefingRules } from "../definition/memory.ts";
 import type { Ask } from "../state/ask.ts";
@@ -386,4 +388,12 @@ export const appendResult = (
 export const appendNote = (draft: Draft, threadId: string, text: string, sender = "runtime"): void => {
   const parts = [{ type: "text", text: cleanText(text) }] as const;
   appendMessage(draft, threadId, { role: "user", origin: "system", sender, marks: ["note"], parts });
+};
+
+/** Runs code of an effect, a guard or middleware; what it throws is logged with the commit. */
+export const runHook = <T>(draft: Draft, thread: string, hook: string, act: () => T): Outcome<T> => {
+  const outcome = catchThrown(act);
+  const run = draft.state.threads[thread]?.run?.id;
+  if ("thrown" in outcome) draft.thrown.push({ thread, run, hook, error: outcome.error });
+  return outcome;
 };

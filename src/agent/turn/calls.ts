@@ -13,8 +13,7 @@ import { endCallAtOnce, findCall, callInputOf, permissionOf, parkCall } from "..
 import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { emit, runOf, threadOf, callOf, assign, agentOf } from "../transaction/draft.ts";
-import { runHook } from "../transaction/run-hook.ts";
+import { emit, runOf, threadOf, callOf, assign, agentOf, runHook } from "../transaction/draft.ts";
 import { judgeAtTurn, parkCallOnAsk, denialOf, handleReachedLimit } from "./ask-answers.ts";
 import { pauseAfter } from "../state/ask.ts";
 import { loseModelCall, pauseStep } from "../calls/model-call.ts";
