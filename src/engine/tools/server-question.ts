@@ -95,6 +95,9 @@ const describeField = ([name, field]: readonly [string, JsonObject]): string => 
   return `- ${name === title ? name : `${name} (${title})`}${about} [${listed}]`;
 };
 
+/** Option by which a person does not answer a form, and the server is told so. */
+const declineOption = "Decline to answer";
+
 /** Returns a form of one field as a plain question; a longer form is answered by a JSON object. */
 const questionOf = (server: string, request: ServerRequest, problem: string): QuestionSpec => {
   const fields = propertiesOf(request);
@@ -108,16 +111,17 @@ const questionOf = (server: string, request: ServerRequest, problem: string): Qu
     return {
       ...plain,
       text: text(["Answer with a JSON object of these fields:", ...fields.map(describeField)]),
-      options: [],
+      options: [declineOption],
       strict: false,
     };
   const [, field] = only;
   if (field["type"] === "array") {
-    const options = choicesOf(fieldsOf(field["items"]));
+    const options = [...choicesOf(fieldsOf(field["items"])), declineOption];
     return { ...plain, text: text([describeField(only)]), options, multi_select: true, strict: true };
   }
-  const options = choicesOf(field);
-  return { ...plain, text: text([describeField(only)]), options, strict: options.length > 0 };
+  const choices = choicesOf(field);
+  const options = [...choices, declineOption];
+  return { ...plain, text: text([describeField(only)]), options, strict: choices.length > 0 };
 };
 
 const valueOf = (field: JsonObject, answer: string): Json => {
@@ -146,6 +150,7 @@ const replyTo = (request: ServerRequest, answer: string | null): JsonObject | st
   if (answer === null) return { action: "cancel" };
   if (request.mode === "url") return { action: answer === "approve" ? "accept" : "decline" };
   if (propertiesOf(request).length === 0) return { action: answer === "decline" ? "decline" : "accept" };
+  if ([answer, ...textsIn(parseJson(answer) ?? [])].includes(declineOption)) return { action: "decline" };
   const content = contentOf(request, answer);
   return typeof content === "string" ? content : { action: "accept", content };
 };

@@ -43,6 +43,8 @@ const deployBench = (server: TestMcpServer, create: object = {}): Promise<Bench>
     create,
   });
 
+const decline = "Decline to answer";
+
 interface Asked {
   readonly id: string;
   readonly kind: string;
@@ -65,7 +67,7 @@ test("TB-26: a question becomes an ask that survives a crash; the answer goes wi
   const server = await askingServer({ place: { type: "string", description: "The harbour." } });
   const bench = await deployBench(server);
   await say(bench);
-  expect(askOf(bench)).toMatchObject({ kind: "question", question: { header: "sea", options: [] } });
+  expect(askOf(bench)).toMatchObject({ kind: "question", question: { header: "sea", options: [decline] } });
   expect(askOf(bench).question?.text).toContain("Where to?");
   expect(calls(server)).toHaveLength(1);
   bench.crash();
@@ -86,7 +88,7 @@ test("TB-26: choices, yes and no, numbers and forms of several fields are asked 
   for (const [properties, options, text, content] of cases) {
     const bench = await deployBench(await askingServer(properties));
     await say(bench);
-    expect(askOf(bench).question?.options).toEqual(options);
+    expect(askOf(bench).question?.options).toEqual([...options, decline]);
     await answer(bench, { decision: "answer", text });
     expect(JSON.parse(String(output(bench)))).toEqual(["opaque-state", { action: "accept", content }]);
   }
@@ -100,12 +102,28 @@ test("TB-26: choices that cannot be shown as they are, or are too many, are answ
     const server = await askingServer({ place: { type: "string", enum: choices } });
     const bench = await deployBench(server);
     await say(bench);
-    expect(askOf(bench).question?.options).toEqual([]);
+    expect(askOf(bench).question?.options).toEqual([decline]);
     expect(askOf(bench).question?.text.length).toBeLessThan(4_100);
     await answer(bench, { decision: "answer", text: "elsewhere" });
     expect(askOf(bench).question?.text).toMatch(/^The answer does not fit/);
     await answer(bench, { decision: "answer", text: choices[0] });
     expect(output(bench)).toContain(`"place":"${choices[0]}"`);
+  }
+});
+
+test("TB-26: a person may decline any form, and the server is told so", async () => {
+  const cases: readonly (readonly [Readonly<Record<string, Field>>, object])[] = [
+    [{ place: { type: "string" } }, { text: decline }],
+    [{ size: { type: "string", enum: ["small", "large"] } }, { text: decline }],
+    [{ sizes: { type: "array", items: { enum: ["small", "large"] } } }, { selections: [decline] }],
+    [{ a: { type: "string" }, b: { type: "number" } }, { selections: [decline] }],
+    [{}, { text: "decline" }],
+  ];
+  for (const [properties, given] of cases) {
+    const bench = await deployBench(await askingServer(properties));
+    await say(bench);
+    await answer(bench, { decision: "answer", ...given });
+    expect(output(bench)).toBe('["opaque-state",{"action":"decline"}]');
   }
 });
 
