@@ -184,7 +184,8 @@ test("EF-38 AG-22: what the called agents used is in the run's usage, and thread
       ]),
     ),
   );
-  const [lead] = await listOf<{ id: string; result: { usage: Usage } }>(`/v1/sessions/${session}/runs`);
+  const runs = await listOf<{ id: string; result: { usage: Usage } }>(`/v1/sessions/${session}/runs`);
+  const lead = runs.at(-1);
   const { body } = await api.get(`/v1/sessions/${session}/usage`);
   const by = body["by"] as readonly { agent: string; calls: number; usage: Usage }[];
   expect(lead).toMatchObject({ id: "run_1", result: { usage: { total: expect.any(Number) as number } } });

@@ -176,10 +176,7 @@ const spanOf = (gone: readonly Message[]): { readonly from: number; readonly to:
   };
 };
 
-/**
- * Returns how many messages left the view; 0 if the range is no longer there, changed, or must stay, since the view would
- * begin without a user message or leave the model nothing to answer.
- */
+/** Returns how many messages left the view; 0 if the range is no longer there, changed, or must stay. */
 const applyRetire = (
   draft: Draft,
   threadId: string,
@@ -200,8 +197,7 @@ const applyRetire = (
     .slice(from, to)
     .flatMap((message) => (message === oldest ? summaries : gone.has(message) ? [] : [message]));
   const next = [...chat.slice(0, from), ...shown, ...chat.slice(to)];
-  const endsWithReply = (messages: readonly Message[]): boolean => messages.at(-1)?.role === "assistant";
-  if (next[0]?.role !== "user" || (endsWithReply(next) && !endsWithReply(chat))) return 0;
+  if (next[0]?.role !== "user") return 0;
   const before = sumShownTokens(range.gone);
   const after = summaries.reduce((sum, { tokens }) => sum + tokens, 0);
   retireMessages(draft, threadId, range.gone, { effect: kind, reason });

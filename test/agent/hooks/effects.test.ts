@@ -342,18 +342,6 @@ describe("EF-2: ranges", () => {
     expect(dataOf(bench, "effect_applied")).toEqual([]);
     expect(dataOf(bench, "error")).toEqual([]);
   });
-
-  test("EF-2 SE-7: a range without summary leaves only if the model still has something to answer", async () => {
-    const cutting = editing("retire", "before_complete", ({ view }) => {
-      const last = view.at(-1)?.id ?? "";
-      return view.length > 2 ? [{ retire: { from: last, to: last } }] : [];
-    });
-    const { bench } = await run(`replies: [${done}, ${done}]`, { effects: { effects: [cutting] } });
-    bench.send("Again");
-    await bench.idle();
-    expect(shown(bench)).toEqual(["user: Go", "assistant: Done.", "user: Again"]);
-    expect(dataOf(bench, "error")).toEqual([]);
-  });
 });
 
 describe("EF-6 EF-7: ends and hidden tools", () => {
