@@ -107,7 +107,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     items: this.#items,
     archive: () => this.#archive(),
     perform: (call) => this.perform(call),
-    wake: async () => (await this.#loader.wake())?.read() ?? null,
+    wake: () => this.#loader.wake(),
     rules: () => (this.#loader.live() ?? this.#engines.deployed()).rules,
     authenticate: (token) => this.#team().authenticate(token),
   });

@@ -25,7 +25,7 @@ export interface FrameParts {
   readonly archive: () => Archive;
   readonly perform: (call: SessionCall) => Promise<SessionReply>;
   /** Returns the session, which is loaded if it is not in memory; null if there is none. */
-  readonly wake: () => Promise<Session | null>;
+  readonly wake: () => Promise<{ readonly read: () => Session } | null>;
   readonly rules: () => SessionRules;
   readonly authenticate: TeamDirectory["authenticate"];
 }
@@ -52,9 +52,10 @@ export const snapshotItems = (items: OpenItems): Json =>
 
 const handleHello = async (parts: FrameParts, socket: WebSocket, frame: HelloFrame): Promise<void> => {
   const { connections, hellos, watchers, items, archive, rules } = parts;
-  const now = await parts.wake();
+  const live = await parts.wake();
   const { ready, principal } = connections.viewer(socket);
-  if (now === null || principal === null) return;
+  if (live === null || principal === null) return;
+  const now = live.read();
   if (ready) {
     const detail =
       "this socket has already said hello: use `set` to change what it shows, or a new socket to begin elsewhere";
@@ -97,9 +98,9 @@ const handleCommand = async (
 ): Promise<void> => {
   const { connections, perform } = parts;
   const { principal } = connections.viewer(socket);
-  const now = await parts.wake();
-  if (principal === null || now === null) return;
-  const reply = await perform({ principal, session: now.id, op, params, key: id });
+  const live = await parts.wake();
+  if (principal === null || live === null) return;
+  const reply = await perform({ principal, session: live.read().id, op, params, key: id });
   if (!reply.ok) return rejectFrame(parts, socket, reply.problem, id);
   const result = `"seq":${reply.seq},"replayed":${reply.replayed},"result":${reply.json}`;
   connections.send(socket, [`{"type":"result","id":${JSON.stringify(id)},${result}}`]);
@@ -110,7 +111,7 @@ const renewCredential = async (parts: FrameParts, socket: WebSocket, token: stri
   const { connections } = parts;
   const found = await parts.authenticate(token);
   if (!found.ok) return rejectFrame(parts, socket, found.problem);
-  const problem = accessProblem(await parts.wake(), found.principal);
+  const problem = accessProblem((await parts.wake())?.read() ?? null, found.principal);
   if (problem?.code === "unauthenticated")
     return connections.closeWithNotice(socket, closeCodes.unauthenticated, "token of an earlier session");
   if (problem !== null) return connections.closeWithNotice(socket, closeCodes.not_found, "not found");
