@@ -1,6 +1,6 @@
 import type { Locator } from "playwright-core";
 import { expect, test } from "vitest";
-import { desk, phone, serveConsole, violationsOf } from "../support/console-page.ts";
+import { desk, phone, resize, serveConsole, violationsOf } from "../support/console-page.ts";
 
 /** AP-54: what a person sees, changes and says of an open ask. */
 
@@ -45,7 +45,7 @@ test("AP-54: every view of an approval shows the version that would run, and Den
   await panel.locator(".added", { hasText: "Dear moon" }).waitFor();
   expect(await ask.locator(".ask-tag").textContent()).toMatch(/changed · denied by itself in \d/);
   for (const viewport of [desk, phone]) {
-    await page.setViewportSize(viewport);
+    await resize(page, viewport);
     expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
   }
   // However long it is, what is asked and the answers stay in sight, and its length is told.
@@ -67,7 +67,7 @@ test("AP-54: every view of an approval shows the version that would run, and Den
       return [title - head > 50, buttons < composer];
     })
     .toEqual([true, true]);
-  await page.setViewportSize(desk);
+  await resize(page, desk);
   await view("Edit").click();
   await ask.getByRole("textbox").fill("{");
   expect(await ask.getByRole("tab").allTextContents()).toEqual(["Edit", "Your changes"]);
@@ -79,7 +79,7 @@ test("AP-54: every view of an approval shows the version that would run, and Den
 
 test("AP-54: a view that is chosen with the buttons out of sight brings them into sight", async () => {
   const { page, start, state, say } = site.shown;
-  await page.setViewportSize({ width: 1024, height: 560 });
+  await resize(page, { width: 1024, height: 560 });
   await start("hello");
   await state("done");
   await say("letter");
@@ -95,7 +95,7 @@ test("AP-54: a view that is chosen with the buttons out of sight brings them int
   await expect.poll(() => isInSight(".ask-buttons")).toBe(false);
   await ask.getByRole("tab", { name: "Input" }).click();
   await expect.poll(() => isInSight(".ask")).toBe(true);
-  await page.setViewportSize(desk);
+  await resize(page, desk);
   await ask.getByRole("button", { name: "Approve", exact: true }).click();
   await state("done");
 });
@@ -207,7 +207,7 @@ test("AP-54: an answer in own words fits the field on a phone, with its button",
   await start("options");
   await page.locator("#composer").fill("Neither");
   for (const width of [390, 360]) {
-    await page.setViewportSize({ width, height: 800 });
+    await resize(page, { width, height: 800 });
     const overhang = await page.locator(".composer-bar").evaluate((bar) => {
       const { right } = bar.getBoundingClientRect();
       return Math.max(...[...bar.children].map((child) => child.getBoundingClientRect().right - right));
@@ -257,10 +257,10 @@ test("AP-54: an edit of an approval that is decided elsewhere can still be read 
   await page.keyboard.press("n");
   await state("done");
   for (const viewport of [desk, phone]) {
-    await page.setViewportSize(viewport);
+    await resize(page, viewport);
     expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
   }
-  await page.setViewportSize(desk);
+  await resize(page, desk);
   await page.reload();
   expect(await version.inputValue()).toBe(edited);
   await unused.getByRole("button", { name: "Copy your version" }).waitFor();
@@ -359,12 +359,12 @@ test("AP-54 TB-8: each choice says how far an approval reaches and until when, a
   await ask.getByRole("menuitemradio", { name: /^In every session/ }).click();
   expect(await ask.textContent()).toContain("in every session with this agent");
   for (const viewport of [desk, phone]) {
-    await page.setViewportSize(viewport);
+    await resize(page, viewport);
     await reach.click();
     expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
     await page.keyboard.press("Escape");
   }
-  await page.setViewportSize(desk);
+  await resize(page, desk);
   await reach.click();
   await ask.getByRole("menuitemradio", { name: /^In this session/ }).click();
   await ask.getByRole("button", { name: "Approve", exact: true }).click();

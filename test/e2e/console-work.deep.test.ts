@@ -4,7 +4,7 @@ import type { Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { desk, phone, serveConsole, violationsOf } from "../support/console-page.ts";
+import { desk, phone, resize, serveConsole, violationsOf } from "../support/console-page.ts";
 import { startMcpServer, textResult, textTool } from "../support/mcp-server.ts";
 import type { TestMcpServer } from "../support/mcp-server.ts";
 import { protect, startOAuthServer } from "../support/oauth-server.ts";
@@ -241,10 +241,10 @@ test("AP-54: a file that no message may hold is refused where it is attached", a
   await refusal.waitFor();
   expect(await page.locator(".composer-files li").allTextContents()).toEqual(["shells.txt", "shell.ts"]);
   for (const viewport of [desk, phone]) {
-    await page.setViewportSize(viewport);
+    await resize(page, viewport);
     expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
   }
-  await page.setViewportSize(desk);
+  await resize(page, desk);
   await page.locator("#composer").press("Enter");
   await page.locator(".said .attachment", { hasText: "shells.txt" }).waitFor();
   await refusal.waitFor({ state: "detached" });
@@ -305,11 +305,11 @@ test("AP-54 TB-27: signing in opens the server's page in a tab that knows nothin
   await link.waitFor();
   for (const viewport of [desk, phone])
     for (const colorScheme of ["light", "dark"] as const) {
-      await page.setViewportSize(viewport);
+      await resize(page, viewport);
       await page.emulateMedia({ colorScheme });
       expect(await violationsOf(page), `${colorScheme}, ${viewport.width} px`).toEqual([]);
     }
-  await page.setViewportSize(desk);
+  await resize(page, desk);
   expect(await link.getAttribute("rel")).toBe("noopener noreferrer");
   expect(new URL((await link.getAttribute("href")) ?? "").host).toBe(auth.host);
   const [tab] = await Promise.all([page.context().waitForEvent("page"), link.click()]);

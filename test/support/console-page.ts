@@ -29,6 +29,12 @@ export interface ConsolePage {
 export const desk = { width: 1440, height: 900 };
 export const phone = { width: 390, height: 844 };
 
+/** Gives the page another size and waits until it is laid out for it: a key that is pressed before may reach nothing. */
+export const resize = async (page: Page, size: typeof desk): Promise<void> => {
+  await page.setViewportSize(size);
+  await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+};
+
 /** What a server answers that takes no so long body. */
 export const tooMuch = {
   status: 413,
