@@ -1,7 +1,7 @@
 import type { DocumentPart, ImagePart } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
 import type { Capabilities } from "../model/schema.ts";
-import { fromBase64, isBase64 } from "../sandbox/base64.ts";
+import { fromBase64, hasOnlyBase64Letters } from "../sandbox/base64.ts";
 import { isVisible } from "./body.ts";
 
 /** Image types that both protocols accept, and the longest base64 text of an image. */
@@ -32,7 +32,7 @@ interface MediaLack {
 }
 
 const textSourceOf = (base64: string): MediaSource | MediaLack => {
-  if (!isBase64(base64)) return { why: "it is damaged" };
+  if (!hasOnlyBase64Letters(base64)) return { why: "it is damaged" };
   const text = new TextDecoder().decode(fromBase64(base64));
   return isVisible(text) ? { text } : { why: "it is empty" };
 };

@@ -9,7 +9,7 @@ export const fromBase64 = (text: string): Uint8Array<ArrayBuffer> =>
   new Uint8Array(Buffer.from(text, "base64"));
 
 /** Returns whether a text has only the letters of base64, line breaks among them. */
-export const isBase64 = (text: string): boolean => !/[^A-Za-z0-9+/=\s]/.test(text);
+export const hasOnlyBase64Letters = (text: string): boolean => !/[^A-Za-z0-9+/=\s]/.test(text);
 
 /** Encodes bytes as base64url without padding (RFC 4648 §5). */
 export const toBase64Url = ({ buffer, byteOffset, length }: Uint8Array): string =>

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { openSession } from "limpet/testing";
-import { afterAll, describe, expect, test, vi } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import { root } from "../support/dev-server.ts";
 import { createShippedPlace } from "../support/shipped-place.ts";
 import { team } from "./support.ts";
@@ -156,6 +156,10 @@ export const effects = [defineEffect({
 describe("CF-1: a test that expects something else of a run that completed", () => {
   const printed: unknown[] = [];
 
+  beforeAll(() => {
+    vi.spyOn(console, "error").mockImplementation((text) => void printed.push(text));
+  });
+
   afterAll(() => {
     vi.restoreAllMocks();
     expect(printed).toEqual([
@@ -176,7 +180,6 @@ describe("CF-1: a test that expects something else of a run that completed", () 
     ],
     ["fails, and prints the last events", { call: "fs_list", args: {} }],
   ])("%s", async (_, call) => {
-    vi.spyOn(console, "error").mockImplementation((text) => void printed.push(text));
     const session = await openSession(folderOf(team()), {
       script: { replies: [{ reply: [call] }, { reply: [{ text: "Done." }] }] },
     });

@@ -4,7 +4,7 @@ import { headAfter } from "../../agent/transaction/draft.ts";
 import { readEntry, writeEntry } from "../../agent/transaction/entries.ts";
 import type { DocumentPart, ImagePart, Json, Message, Part, ContentPart } from "../../chat/message.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
-import { fromBase64 } from "../../sandbox/base64.ts";
+import { fromBase64, hasOnlyBase64Letters } from "../../sandbox/base64.ts";
 import type { CommandAnswer, ReadContext, WriteContext } from "../define-operation.ts";
 import { okAnswer, requireStorage, wellFormedText, defineRead, defineWrite } from "../define-operation.ts";
 import { refuse, refuseField } from "../problems.ts";
@@ -15,11 +15,11 @@ import { cleanText } from "../../chat/text.ts";
 
 const dataUrlPattern = /^data:([a-z0-9.+/-]+);base64,/i;
 
-/** Returns whether a text is base64; a pattern for all of a long text may overflow the engine's stack. */
+/** Returns whether a text without line breaks is padded base64; a pattern for all of a long one may overflow the engine's stack. */
 const isBase64 = (text: string): boolean => {
   const padding = text.indexOf("=");
   const isPadded = padding === -1 || /^={1,2}$/.test(text.slice(Math.max(padding, text.length - 3)));
-  return text !== "" && text.length % 4 === 0 && isPadded && !/[^A-Za-z0-9+/=]/.test(text);
+  return text !== "" && text.length % 4 === 0 && isPadded && hasOnlyBase64Letters(text);
 };
 
 /** Returns the base64 in a text that may be a data URL; `pointer` names the field. */

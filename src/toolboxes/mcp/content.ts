@@ -1,6 +1,6 @@
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
 import type { ContentPart } from "../../chat/message.ts";
-import { fromBase64, isBase64 } from "../../sandbox/base64.ts";
+import { fromBase64, hasOnlyBase64Letters } from "../../sandbox/base64.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
 import { errorText } from "../../tools/errors.ts";
 import { checkImage } from "../image-check.ts";
@@ -45,7 +45,7 @@ const imagePartOf = (block: ImageBlock, { keep, sees }: Shown, mayShow: boolean)
   if (!sees.images) return { type: "text", text: note };
   if (!mayShow)
     return { type: "text", text: `${note} Only the first ${mostImages} images of a result are shown.` };
-  if (!isBase64(block.data))
+  if (!hasOnlyBase64Letters(block.data))
     return { type: "text", text: `${note} It is not base64, so it cannot be shown.` };
   const bytes = fromBase64(block.data);
   const checked = checkImage(bytes);

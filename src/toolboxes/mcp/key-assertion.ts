@@ -1,4 +1,4 @@
-import { fromBase64, isBase64, jsonToBase64Url, toBase64Url } from "../../sandbox/base64.ts";
+import { fromBase64, hasOnlyBase64Letters, jsonToBase64Url, toBase64Url } from "../../sandbox/base64.ts";
 
 /** Signs the assertion by which a client proves its private key to an authorization server (RFC 7523). */
 
@@ -22,7 +22,7 @@ const kinds: readonly KeyKind[] = [
 const readPem = (pem: string): Uint8Array<ArrayBuffer> | null => {
   const [, body] = /-----BEGIN PRIVATE KEY-----([\s\S]+?)-----END PRIVATE KEY-----/.exec(pem) ?? [];
   const base64 = body?.replaceAll("\\n", "").trim() ?? "";
-  return base64 !== "" && isBase64(base64) ? fromBase64(base64) : null;
+  return base64 !== "" && hasOnlyBase64Letters(base64) ? fromBase64(base64) : null;
 };
 
 interface SigningKey {
