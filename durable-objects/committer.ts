@@ -131,6 +131,7 @@ export const createCommitter = (
       before = next;
       note(texts.events);
       watchers.publish(
+        draft.events,
         () => eventLinesOf(texts.events, next.id, found.head + 1, draft.context.now),
         found.head,
       );

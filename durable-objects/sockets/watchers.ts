@@ -1,14 +1,8 @@
-import type { Delta, ProviderFrame } from "../../src/agent/state/events.ts";
+import type { Delta, ProviderFrame, SessionEvent } from "../../src/agent/state/events.ts";
 import type { LoggedEvent } from "../../src/session/event-lines.ts";
-import {
-  eventHeadOf,
-  matchesFilter,
-  takeEvents,
-  isShownToAll,
-  showEvents,
-} from "../../src/session/event-lines.ts";
+import { isShownToAll, matchesFilter, showEvents, takeEvents } from "../../src/session/event-lines.ts";
 import type { StreamFilter } from "../../src/session/frames.ts";
-import { closeCodes, eventFrame, eventsMessage, joinFrames, streamLimits } from "../../src/session/frames.ts";
+import { closeCodes, eventFrame, joinFrames, streamLimits } from "../../src/session/frames.ts";
 import type { Connections, Viewer } from "./connections.ts";
 import type { OpenItems } from "./open-items.ts";
 
@@ -18,8 +12,12 @@ export interface Watchers {
   readonly start: (socket: WebSocket, filter: StreamFilter, after: number, first: readonly string[]) => void;
   /** Changes the filter from now on; open items are sent anew, since their beginning may have been left out. */
   readonly filter: (socket: WebSocket, change: Partial<StreamFilter>) => void;
-  /** Sends the lines of a commit, which are built only if there are watchers; `before` is the head before it. */
-  readonly publish: (lines: () => readonly string[], before: number) => void;
+  /** Sends the events of a commit, whose lines are built only if there are watchers; `before` is the head before it. */
+  readonly publish: (
+    events: readonly Pick<SessionEvent, "type" | "thread">[],
+    lines: () => readonly string[],
+    before: number,
+  ) => void;
   readonly show: (deltas: readonly Delta[]) => void;
   /** Sends frames of providers to those who may debug and take all deltas. */
   readonly showFrames: (frames: readonly ProviderFrame[]) => void;
@@ -115,21 +113,29 @@ const prepareForLive = (parts: WatcherParts, socket: WebSocket, before: number):
   return hasRoom && after === null;
 };
 
+/** Returns the texts of what is wanted; the texts stand in the order of what they are about. */
+const pickTexts = <T>(
+  texts: readonly string[],
+  about: readonly T[],
+  wants: (each: T) => boolean,
+): readonly string[] => about.flatMap((each, index) => (wants(each) ? texts.slice(index, index + 1) : []));
+
 const publish = (
   parts: WatcherParts,
   sockets: readonly WebSocket[],
+  events: readonly Pick<SessionEvent, "type" | "thread">[],
   lines: readonly string[],
   before: number,
 ): void => {
   const { viewer, post, send } = parts.connections;
-  const whole = eventsMessage(lines);
-  const isForAll = isShownToAll(lines);
+  const whole = joinFrames(lines.map(eventFrame)) ?? "";
+  const isForAll = events.every(isShownToAll);
   for (const socket of sockets) {
     if (!prepareForLive(parts, socket, before)) continue;
     const seen = viewer(socket);
     if (isForAll && seen.types === null && seen.threads === null) post(socket, whole, lines.length);
     else {
-      const wanted = lines.filter((line) => matchesFilter(eventHeadOf(line), seen));
+      const wanted = pickTexts(lines, events, (event) => matchesFilter(event, seen));
       send(socket, eventFrames(wanted, seen));
     }
   }
@@ -151,13 +157,10 @@ const show = (
     else
       send(
         socket,
-        frames.filter((_, index) => passesFilter(seen, deltas[index])),
+        pickTexts(frames, deltas, ({ kind, thread }) => isWanted(seen, kind, thread)),
       );
   }
 };
-
-const passesFilter = (filter: StreamFilter, delta: Delta | undefined): boolean =>
-  delta !== undefined && isWanted(filter, delta.kind, delta.thread);
 
 /** Returns whether a socket asked for a frame and its owner may see it. */
 const wantsFrame = (
@@ -182,10 +185,9 @@ export const createWatchers = (parts: WatcherParts): Watchers => {
       const seen = connections.viewer(socket);
       if (seen.ready && seen.after === null) connections.send(socket, itemStates(parts, seen));
     },
-    publish: (build, before) => {
-      const sockets = parts.sockets();
-      const lines = sockets.length === 0 ? [] : build();
-      if (lines.length > 0) publish(parts, sockets, lines, before);
+    publish: (events, build, before) => {
+      const sockets = events.length === 0 ? [] : parts.sockets();
+      if (sockets.length > 0) publish(parts, sockets, events, build(), before);
     },
     show: (deltas) => {
       const sockets = deltas.length === 0 ? [] : parts.sockets();

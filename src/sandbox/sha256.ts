@@ -59,8 +59,18 @@ function compress(): void {
     b = a;
     a = (first + second) | 0;
   }
-  const after = [a, b, c, d, e, f, g, h];
-  for (let index = 0; index < 8; index++) state[index] = wordAt(state, index) + (after[index] ?? 0);
+  add(0, a);
+  add(1, b);
+  add(2, c);
+  add(3, d);
+  add(4, e);
+  add(5, f);
+  add(6, g);
+  add(7, h);
+}
+
+function add(index: number, word: number): void {
+  state[index] = wordAt(state, index) + word;
 }
 
 const lastBlock = new Uint8Array(128);

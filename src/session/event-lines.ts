@@ -61,12 +61,15 @@ const cutData = (data: Json): Json => {
 export const fitData = (text: string): string =>
   isTooLong(text) ? JSON.stringify(cutData(JSON.parse(text) as Json)) : text;
 
-/** Quotes a text in ASCII, because one character beyond Latin-1 would double the memory of the event's text. */
+/**
+ * Quotes a text in ASCII, because one character beyond Latin-1 would double the memory of the event's text. The text
+ * is put together from its characters: V8 keeps two bytes a character in what `replace` makes of a wider text.
+ */
 const toAscii = (text: string): string =>
-  JSON.stringify(text).replace(
-    /[\u0080-\uffff]/g,
-    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  JSON.stringify(text)
+    .split("")
+    .map((unit) => (unit < "\u0080" ? unit : `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`))
+    .join("");
 
 let knownAgent = { name: "", prefix: "", text: "" };
 
@@ -148,15 +151,6 @@ export const eventLinesOf = (
     const seq = first + index;
     return `{"v":1,"seq":${seq},"id":${id.slice(0, -1)}:${seq}${after}${type}",${scope}${own},"data":${data}}`;
   });
-};
-
-const eventHeadPattern =
-  /^\{"v":1,"seq":\d+,"id":"[^"]*","at":\d+,"session":"[^"]*","type":"([a-z_]+)","thread":"([^"]+)"/;
-
-/** Reads the type and the thread of the event in a line. */
-export const eventHeadOf = (line: string): { readonly type: string; readonly thread: string } => {
-  const [, type = "", thread = ""] = eventHeadPattern.exec(line) ?? [];
-  return { type, thread };
 };
 
 const scopePattern = /^"thread":"([^"]+)"/;
@@ -316,13 +310,14 @@ const hideAddress = ({ authorization, ...ask }: Ask): object => {
 export const showAsk = (json: string, caller: Caller): string =>
   maySignIn(caller) ? json : JSON.stringify(hideAddress(JSON.parse(json) as Ask));
 
-const isAsk = (line: string): boolean => eventHeadOf(line).type === "ask_user";
+/** Returns whether every caller may see an event as it is. */
+export const isShownToAll = ({ type }: Pick<SessionEvent, "type">): boolean => type !== "ask_user";
 
-/** Returns whether every caller may see these lines of events as they are. */
-export const isShownToAll = (lines: readonly string[]): boolean => !lines.some(isAsk);
+/** Line of an event that not every caller may see as it is. */
+const askLine = /^\{"v":1,"seq":\d+,"id":"[^"]*","at":\d+,"session":"[^"]*","type":"ask_user"/;
 
 const showEvent = (line: string): string => {
-  if (!isAsk(line)) return line;
+  if (!askLine.test(line)) return line;
   const event = JSON.parse(line) as { readonly data: { readonly ask: Ask } };
   return JSON.stringify({ ...event, data: { ...event.data, ask: hideAddress(event.data.ask) } });
 };

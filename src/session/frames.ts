@@ -114,15 +114,12 @@ export interface StreamFilter extends EventFilter {
   readonly deltas: "all" | "text" | "none";
 }
 
-/** Joins serialised frames into one WebSocket message; returns undefined if there is nothing to send. */
+/**
+ * Joins serialised frames into one WebSocket message; returns undefined if there is nothing to send. The text grows by
+ * concatenation, which copies nothing: a message is copied once, when it is sent.
+ */
 export const joinFrames = (frames: readonly string[]): string | undefined =>
-  frames.length === 0 ? undefined : frames.length === 1 ? frames[0] : `[${frames.join(",")}]`;
+  frames.length < 2 ? frames[0] : `[${frames.reduce((text, frame) => `${text},${frame}`)}]`;
 
 /** Builds the frame of a stored event line. */
 export const eventFrame = (line: string): string => `{"type":"event","event":${line}}`;
-
-/** Joins the frames of event lines into one message at once, because every event of every session passes here. */
-export const eventsMessage = (lines: readonly string[]): string =>
-  lines.length === 1
-    ? eventFrame(lines[0] ?? "")
-    : `[{"type":"event","event":${lines.join('},{"type":"event","event":')}}]`;

@@ -91,7 +91,7 @@ test("AP-26: a reader that is due while its session is not in memory goes on wit
   expect(sent.at(-1)).toEqual(shownEvent(200));
   expect(state.seen.after).toBe(200);
   state.head = log.push(event(251, "run_end"));
-  watchers.publish(() => [log[250]?.line() ?? ""], 250);
+  watchers.publish([{ type: "run_end", thread: "main" }], () => [log[250]?.line() ?? ""], 250);
   expect(sent).toEqual([...log.map(({ seq }) => shownEvent(seq)), { type: "live", seq: 251 }]);
 });
 
