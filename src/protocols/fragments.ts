@@ -79,12 +79,13 @@ interface Link {
 
 const knownLinks = new WeakMap<HashedText, Link>();
 
-/** Returns the digest of a chain extended by these messages; each link is cached by its first message. */
-const hashLink = (before: string, messages: readonly HashedText[]): string => {
-  const [first = { text: "" }] = messages;
+/** Returns the digest of a chain extended by the link that begins here; each link is cached by its first message. */
+const hashLink = (before: string, all: readonly HashedText[], at: number): string => {
+  const first = all[at] ?? { text: "" };
   const known = knownLinks.get(first);
-  if (known?.before === before && known.messages.every((message, at) => message === messages[at]))
+  if (known?.before === before && known.messages.every((message, index) => message === all[at + index]))
     return known.digest;
+  const messages = all.slice(at, at + linkLength);
   const digest = hashTexts([before, ...messages.map(({ text }) => text)]);
   knownLinks.set(first, { before, messages, digest });
   return digest;
@@ -102,7 +103,6 @@ export const digestBody = ({ head, fragments, rest }: BodyParts): string => {
   const messages = fragments.map(hashedText);
   const whole = messages.length - (messages.length % linkLength);
   let digest = hashHead(head);
-  for (let at = 0; at < whole; at += linkLength)
-    digest = hashLink(digest, messages.slice(at, at + linkLength));
+  for (let at = 0; at < whole; at += linkLength) digest = hashLink(digest, messages, at);
   return hashTexts([digest, ...messages.slice(whole).map(({ text }) => text), rest]);
 };
