@@ -88,11 +88,11 @@ const logCommit = (
  */
 export const createCommitter = (
   { storage, watchers, items, committing, engine, log }: LiveSessionParts,
-  momentOf: (draft: () => Draft) => TransactionContext,
+  contextOf: (draft: () => Draft) => TransactionContext,
   { stored, initial }: { readonly stored: Session | null; readonly initial: Session },
   { note }: Pick<Episodes, "note">,
 ): Pick<LiveSession, "read" | "update"> & { readonly close: () => void } => {
-  let before = stored;
+  let written = stored;
   let state = initial;
   let place: LogPlace | null = null;
   let closed = false;
@@ -104,38 +104,39 @@ export const createCommitter = (
     update: (change) => {
       const draft: Draft = createDraft(
         state,
-        momentOf(() => draft),
+        contextOf(() => draft),
       );
       const result = change(draft);
       if (closed || isUnchanged(draft, state)) return result;
+      // What may wait is written with the next commit.
       if (draft.mayWait && !hasRows(draft)) {
         state = draft.state;
         return result;
       }
       const texts = redactEvents(draft, engine);
-      const found = state;
+      const previous = state;
       const next = { ...draft.state, head: state.head + texts.events.length };
       place = storage.transactionSync(() => {
         const decided = draft.events.some(hasDecision);
-        committing(draft.ledger.length, found.head, decided);
+        committing(draft.ledger.length, previous.head, decided);
         const { sql } = storage;
-        const written = writeTransition(
+        const wrote = writeTransition(
           sql,
-          { before, after: next, draft, texts },
+          { before: written, after: next, draft, texts },
           place ?? findLogPlace(sql),
         );
         items.close(findEndedItems(draft.events));
-        return written;
+        return wrote;
       });
       state = next;
-      before = next;
+      written = next;
       note(texts.events);
       watchers.publish(
         draft.events,
-        () => eventLinesOf(texts.events, next.id, found.head + 1, draft.context.now),
-        found.head,
+        () => eventLinesOf(texts.events, next.id, previous.head + 1, draft.context.now),
+        previous.head,
       );
-      logCommit({ engine, log }, draft, found, next);
+      logCommit({ engine, log }, draft, previous, next);
       return result;
     },
   };

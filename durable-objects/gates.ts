@@ -5,11 +5,14 @@ import type { ProviderGate } from "./provider-gate.ts";
 import type { PendingWait } from "./alarms/timers.ts";
 import { isRecent, withReplyTimeout } from "./waits.ts";
 
-/** Connects the session to the gates, one object per provider; a missing answer after 2 s counts as none. */
+/** Connects the session to the gates, one object per provider. A gate that does not answer within 2 s lets a call pass. */
 export interface Gates {
   readonly gate: (provider: string) => Gate;
   readonly health: TransactionContext["health"];
-  /** Reads the health of the targets' providers at most every 30 s; the first target's model is about to be called. */
+  /**
+   * Reads the health of the targets' providers after each end that was reported, else at most every 30 s. The first
+   * target's model is about to be called, so the read also claims the trial that a cooling model may get.
+   */
   readonly refresh: (targets: readonly { readonly provider: string; readonly model: string }[]) => void;
 }
 
@@ -40,7 +43,7 @@ interface SeenHealth {
 
 const unseen: SeenHealth = { askedAt: -Infinity, readAt: -Infinity, reread: null, rows: [] };
 
-/** Creates the health that this session has read of its providers. */
+/** Keeps the health that was last read of each provider. */
 const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
   const seen = new Map<string, SeenHealth>();
   /** Health reads that have no answer yet. */

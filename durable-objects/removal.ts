@@ -16,7 +16,7 @@ import type { Clock } from "./alarms/clock.ts";
 import { shareInFlight, withReplyTimeout } from "./waits.ts";
 import { logFailure } from "./log.ts";
 import { fieldsOf } from "../src/chat/json.ts";
-import { sendSummary } from "./rows/index-report.ts";
+import { sendSummary } from "./index-report.ts";
 import { readDecisions } from "./rows/archive.ts";
 import { readDailyUsage } from "./rows/ledger.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
@@ -37,12 +37,12 @@ export interface Removal {
   /** Returns whether nothing is left; retries the rest for at most 2 s. */
   readonly finish: () => Promise<boolean>;
   /** Throws while something is left: nothing of a deleted session may reach the next one of its name. */
-  readonly vacant: () => void;
+  readonly requireVacant: () => void;
   /**
    * Returns whether this call's key deleted an earlier session of this name, or made one that was deleted;
    * null if the tenant's object did not answer.
    */
-  readonly did: (call: SessionCall) => Promise<boolean | null>;
+  readonly wasDeletedUnderKeyOf: (call: SessionCall) => Promise<boolean | null>;
 }
 
 const removalProblem = {
@@ -55,7 +55,7 @@ interface PendingRemoval extends TenantAddress {
   readonly session: string;
   readonly tries: number;
   /** Final summary for the tenant's index, as JSON. */
-  readonly told: string;
+  readonly summary: string;
   /** 1 if the session may have a sandbox, else 0. */
   readonly sandboxed: number;
   /** Names of MCP servers with what ends a session there, as JSON. */
@@ -85,19 +85,19 @@ interface RemovalContext {
   ) => Pick<TenantDirectory, "index" | "wasDeleted" | "authorizeServer">;
 }
 
-const finalSummaryOf = ({ told }: PendingRemoval): SessionSummary => JSON.parse(told) as SessionSummary;
+const finalSummaryOf = ({ summary }: PendingRemoval): SessionSummary => JSON.parse(summary) as SessionSummary;
 
 /** Reports the removal with the session's usage and returns whether the tenant's object has received it. */
 const reportRemoval = async (
   { engine, tenant }: RemovalContext,
-  rest: PendingRemoval,
+  pending: PendingRemoval,
   sql: SqlStorage,
 ): Promise<boolean> => {
   const source = {
     usage: (since: number) => readDailyUsage(sql, since),
     decisions: (since: number) => readKeptDecisions(sql, since),
   };
-  const heard = sendSummary(tenant(rest), finalSummaryOf(rest), source, true).then(() => true);
+  const heard = sendSummary(tenant(pending), finalSummaryOf(pending), source, true).then(() => true);
   return heard.catch((error: unknown) => {
     logFailure(engine.logLine, "session_index_failed", error);
     return false;
@@ -185,7 +185,7 @@ const replaceRows = (
   for (const table of tablesOf(sql)) if (table !== "usage") sql.exec(`DROP TABLE "${table}"`);
   keepDecisions(sql, decisions);
   sql.exec(
-    "CREATE TABLE removal (tenant TEXT, jurisdiction TEXT, session TEXT, tries INTEGER, told TEXT, sandboxed INTEGER, servers TEXT, browser TEXT)",
+    "CREATE TABLE removal (tenant TEXT, jurisdiction TEXT, session TEXT, tries INTEGER, summary TEXT, sandboxed INTEGER, servers TEXT, browser TEXT)",
   );
   sql.exec(
     "INSERT INTO removal VALUES (?, ?, ?, 0, ?, ?, ?, ?)",
@@ -206,20 +206,20 @@ export const createRemoval = (
 ): Removal => {
   const { sql } = storage;
 
-  const left = (): PendingRemoval | null =>
+  const readPending = (): PendingRemoval | null =>
     tablesOf(sql).includes("removal")
       ? sql.exec<PendingRemoval & Record<string, SqlStorageValue>>("SELECT * FROM removal").one()
       : null;
 
-  const tried = shareInFlight(async () => {
-    const rest = left();
-    if (rest === null) return true;
-    const pause = pauseAfter(rest.tries, firstPause, longestPause);
-    clock.reset(rest.tries < maxTries ? Date.now() + pause : null);
+  const tryOnce = shareInFlight(async () => {
+    const pending = readPending();
+    if (pending === null) return true;
+    const pause = pauseAfter(pending.tries, firstPause, longestPause);
+    clock.reset(pending.tries < maxTries ? Date.now() + pause : null);
     sql.exec("UPDATE removal SET tries = tries + 1");
     const [done] = await Promise.all([
-      Promise.all([reportRemoval(outside(), rest, sql), destroySandbox(outside(), rest)]),
-      endRemotes(outside(), rest),
+      Promise.all([reportRemoval(outside(), pending, sql), destroySandbox(outside(), pending)]),
+      endRemotes(outside(), pending),
     ]);
     if (done.includes(false)) return false;
     const gone = storage.deleteAll();
@@ -229,11 +229,11 @@ export const createRemoval = (
   });
 
   return {
-    finish: async () => left() === null || (await withReplyTimeout(tried())) === true,
-    vacant: () => {
-      if (left() !== null) throw new ProblemError(removalProblem);
+    finish: async () => readPending() === null || (await withReplyTimeout(tryOnce())) === true,
+    requireVacant: () => {
+      if (readPending() !== null) throw new ProblemError(removalProblem);
     },
-    did: async ({ op, principal, session, key, params }) => {
+    wasDeletedUnderKeyOf: async ({ op, principal, session, key, params }) => {
       if (key === undefined) return false;
       const wasDeleted = (under: string | null): Promise<boolean | null> =>
         withReplyTimeout(outside().tenant(principal).wasDeleted({ session, key: under }));
@@ -241,8 +241,8 @@ export const createRemoval = (
       if (op === "fork" || (op === "create" && fieldsOf(params)["ref"] === undefined))
         return !hasTables(sql) && (await wasDeleted(null)) === true;
       if (op !== "delete") return false;
-      const rest = left();
-      if (rest !== null && finalSummaryOf(rest).removal?.key === key) return true;
+      const pending = readPending();
+      if (pending !== null && finalSummaryOf(pending).removal?.key === key) return true;
       return wasDeleted(key);
     },
     begin: (session, summary) => {

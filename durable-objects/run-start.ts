@@ -49,7 +49,7 @@ export const mayBeginRun = ({ op, params, principal }: SessionCall, state: Sessi
     : state === null;
 };
 
-/** A run needs nothing of its tenant, or its tenant's object does not answer: what is missing is requested when it is needed. */
+/** Start for which nothing was granted, since nothing is needed yet or the tenant's object does not answer: what is missing is asked for when it is needed. */
 export const emptyRunStart: RunStart = {
   full: false,
   apply: (draft, change) => change(draft),

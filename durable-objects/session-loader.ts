@@ -21,7 +21,7 @@ import { createLiveSession } from "./live-session.ts";
 import { createLogger, logFailure } from "./log.ts";
 import type { Removal } from "./removal.ts";
 import { archiveOf, createSizeMeter, emptyArchive } from "./rows/archive.ts";
-import type { IndexReport } from "./rows/index-report.ts";
+import type { IndexReport } from "./index-report.ts";
 import { loadSession } from "./rows/load.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
 import { createTables, hasTables, migrate } from "./rows/tables.ts";
@@ -36,11 +36,6 @@ import { createTeamServices, engineOf, ensureDefinition, keepDefinition } from "
 const createInitialSession = ({ rules }: Engine, { session, principal }: SessionCall): Session =>
   emptySession(session, principal, rules, Date.now());
 
-const refuseUnreadableSource = (): never =>
-  refuse("overloaded", "the session to fork cannot be read right now; send it again", {
-    retryAfterMs: 2_000,
-  });
-
 export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | "clock" | "items" | "gates"> {
   readonly storage: DurableObjectStorage;
   readonly engines: () => Engines;
@@ -49,7 +44,7 @@ export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | 
   readonly session: (address: TenantAddress, id: string) => ForkSourceRpc;
   readonly crashCounter: CrashCounter;
   readonly index: () => IndexReport;
-  readonly removal: Pick<Removal, "did" | "vacant">;
+  readonly removal: Pick<Removal, "requireVacant" | "wasDeletedUnderKeyOf">;
   /** Lets the driver of the session in memory do what follows from the state. */
   readonly pump: () => void;
 }
@@ -119,7 +114,7 @@ export class SessionLoader {
   ): Promise<OperationContext & Pick<RunStart, "giveBack">> {
     return this.#inTurn(async () => {
       const [deleted, { engine, ...fetched }] = await Promise.all([
-        this.#parts.removal.did(call),
+        this.#parts.removal.wasDeletedUnderKeyOf(call),
         this.#fetchFor(call),
       ]);
       const start = await this.#requestRunStart(engine, call);
@@ -174,13 +169,14 @@ export class SessionLoader {
     return createLiveSession({ ...parts, ...createTeamServices(parts, initial), ...own }, stored, initial);
   }
 
+  /** Creates the tables of a new session, and notes that the drive lived to commit. */
   readonly #noteCommit: LiveSessionParts["committing"] = (calls, head, decided) => {
     if (this.#live === null && !hasTables(this.#sql)) createTables(this.#sql);
     this.#parts.crashCounter.clear();
     this.#parts.index().touch(calls, head, decided);
   };
 
-  /** Takes the session in memory to the revision that its next run is to have, and loads it again if it went over. */
+  /** Takes the session in memory to the revision that its next run is to have, and loads it again if it migrated. */
   async #migrateIfDue(): Promise<void> {
     if (this.#live === null) return;
     const follows = findFollowedRevision(this.#parts.engines().deployed());
@@ -200,7 +196,7 @@ export class SessionLoader {
   async #fetchForkSource({ principal, params }: SessionCall): Promise<ForkSource> {
     const { source } = parseParams(forkOperation.params, params);
     const asked = this.#parts.session(principal, source).forkSource({ principal, params });
-    const reply = await requireReply(asked).catch(refuseUnreadableSource);
+    const reply = await requireReply(asked, "the session to fork cannot be read");
     if (!reply.ok) throw new ProblemError(reply.problem);
     const forkSource = JSON.parse(reply.json) as ForkSource;
     await keepDefinition(this.#parts, principal, forkSource.session.revision);
@@ -271,7 +267,7 @@ export class SessionLoader {
         const apply = (draft: Draft) => start.apply(draft, change);
         const live = this.#current();
         if (live !== null) return live.update(apply);
-        removal.vacant();
+        removal.requireVacant();
         const created = this.#create(engine, null, createInitialSession(engine, call));
         const result = created.update(apply);
         this.#live = created;

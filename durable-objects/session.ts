@@ -12,7 +12,7 @@ import {
   replacedMeanwhile,
 } from "../src/session/operations/workspace.ts";
 import { accessProblem } from "../src/session/operations/session.ts";
-import { ProblemError, refuse, workspaceProblem } from "../src/session/problems.ts";
+import { ProblemError, workspaceProblem } from "../src/session/problems.ts";
 import { closeCodes } from "../src/session/frames.ts";
 import { awaitsLogin, settleLogins } from "../src/session/operations/answer.ts";
 import type {
@@ -41,7 +41,7 @@ import { createGates } from "./gates.ts";
 import { createHelloTimers } from "./sockets/hello-timers.ts";
 import { readHead } from "./rows/event-log.ts";
 import { readDailyUsage } from "./rows/ledger.ts";
-import { createIndexReport } from "./rows/index-report.ts";
+import { createIndexReport } from "./index-report.ts";
 import { createOpenItems } from "./sockets/open-items.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import { createRemoval } from "./removal.ts";
@@ -66,11 +66,6 @@ const longestAlarmMs = 300_000;
 
 /** Caller of whom nothing is known. */
 const nobody = { scopes: [] };
-
-const refuseUnknownGrants = (): never =>
-  refuse("overloaded", "the tenant's grants cannot be read right now; send it again", {
-    retryAfterMs: 2_000,
-  });
 
 /** Owns the storage, the sockets and the alarm of one session, and leaves every decision to the code it calls. */
 export class SessionShell extends DurableObject<unknown> implements SessionRpc, LoginRpc, ForkSourceRpc {
@@ -221,7 +216,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
         return { ok: false, problem: problem ?? { code: "not_found", detail: "no such session" } };
       const { id, createdAt, grants, head: seq } = state;
       const asked = this.#tenant(principal).grants({ session: id, createdAt, grants });
-      const update = await requireReply(asked).catch(refuseUnknownGrants);
+      const update = await requireReply(asked, "the tenant's grants cannot be read");
       const json = JSON.stringify(
         explainCall(state, live.agentFor, update, explainedCallSchema.parse(params), Date.now()),
       );
@@ -272,24 +267,25 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     this.#socketHandler.handleClose(socket);
   }
 
-  /** Does what is due. The platform gives up an alarm that failed six times, so that the next one is set here. */
+  /** Does what is due. The platform gives up an alarm that failed six times, so the next one is set here. */
   override async alarm(): Promise<void> {
     if (this.#session() === null && !hasTables(this.#sql)) return void (await this.#removal.finish());
-    let strikes = 0;
+    let deadDrives = 0;
     try {
-      strikes = this.#crashCounter.begin(this.#loader.live() === null);
-      await this.#drive(strikes);
+      deadDrives = this.#crashCounter.begin(this.#loader.live() === null);
+      await this.#drive(deadDrives);
     } catch (error) {
-      this.#loader.handleFailure(error, pauseAfter(strikes, failedAlarmMs, longestAlarmMs));
+      this.#loader.handleFailure(error, pauseAfter(deadDrives, failedAlarmMs, longestAlarmMs));
     }
   }
 
-  async #drive(strikes: number): Promise<void> {
-    if (strikes > 1) await this.ctx.storage.sync();
+  async #drive(deadDrives: number): Promise<void> {
+    // The number of this drive has to be on disk before the drive may die.
+    if (deadDrives > 1) await this.ctx.storage.sync();
     const live = await this.#loader.wake().catch(this.#crashCounter.ignoreRefusal);
     if (live?.isPastRetention() === true) this.#remove(null);
     if (live === null || this.#session() === null) return void (await this.#removal.finish());
-    if (strikes > maxDeadDrives) live.update((draft) => poisonRuns(draft, maxDeadDrives));
+    if (deadDrives > maxDeadDrives) live.update((draft) => poisonRuns(draft, maxDeadDrives));
     await this.#clock.drive(async () => {
       this.#pump();
       await live.driver.idle();

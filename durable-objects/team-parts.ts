@@ -1,4 +1,3 @@
-import { refuse } from "../src/session/problems.ts";
 import type { Session } from "../src/agent/state/session.ts";
 import { createSharedMemory } from "../src/engine/access/tenant/memories.ts";
 import { createSharedReflections } from "../src/engine/access/tenant/reflections.ts";
@@ -18,21 +17,14 @@ export interface TeamParts {
   readonly tenant: (address: TenantAddress) => TenantDirectory;
 }
 
-const refuseUnreadable = (): never =>
-  refuse("overloaded", "the definition of this session's revision cannot be read right now; send it again", {
-    retryAfterMs: 2_000,
-  });
-
-const refuseUnkept = (): never =>
-  refuse("overloaded", "the definition of the session's revision cannot be kept right now; send it again", {
-    retryAfterMs: 2_000,
-  });
-
 const readDefinition = (team: TeamDirectory, revision: string): Promise<string | null> =>
-  requireReply(team.definition(revision)).catch(refuseUnreadable);
+  requireReply(team.definition(revision), "the definition of this session's revision cannot be read");
 
 const pinDefinition = (tenant: TenantDirectory, revision: string, definition: string): Promise<void> =>
-  requireReply(tenant.keepDefinition(revision, definition)).catch(refuseUnkept);
+  requireReply(
+    tenant.keepDefinition(revision, definition),
+    "the definition of the session's revision cannot be kept",
+  );
 
 /** Returns the engine that runs a session: the deployed one, or that of its pinned revision, which is loaded once. */
 export const engineOf = async (

@@ -17,7 +17,7 @@ import { openTables } from "../src/engine/access/database.ts";
 import { exchangeGrants } from "../src/engine/access/tenant/grants.ts";
 import { addMemories, recallMemories, recentMemories } from "../src/engine/access/tenant/memories.ts";
 import { getSessionObject, teamObjectName, tenantObjectName } from "../src/engine/access/names.ts";
-import type { PlacedNamespace } from "../src/engine/access/names.ts";
+import type { PlacedNamespace } from "../src/sandbox/jurisdiction.ts";
 import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { LoginRpc } from "../src/session/rpc.ts";
 import { listNotes, readNote, writeNote } from "../src/engine/access/tenant/notes.ts";

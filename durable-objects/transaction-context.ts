@@ -3,7 +3,7 @@ import type { Host } from "../src/driver/host.ts";
 import { randomBits } from "../src/engine/access/names.ts";
 import type { LiveSessionParts } from "./live-session.ts";
 import { runProblemOf } from "../src/session/problems.ts";
-import { childrenOf } from "./rows/children.ts";
+import { childReaderOf } from "./rows/children.ts";
 import { readStoredInput } from "./rows/encode.ts";
 import type { Episodes } from "./rows/episodes.ts";
 
@@ -31,7 +31,7 @@ export const createTransactionContexts = (
   { media, entries, episodes }: Pick<Host, "media" | "entries"> & { readonly episodes: Episodes },
   sql: SqlStorage,
 ) => {
-  const children = childrenOf(sql);
+  const children = childReaderOf(sql);
   /** Reads the bytes of a blob, including one that this transition is about to store. */
   const mediaOf =
     (draft: Draft): MediaReader =>

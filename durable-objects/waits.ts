@@ -1,3 +1,5 @@
+import { refuse } from "../src/session/problems.ts";
+
 /**
  * Creates a short wait that callers who write at about the same time share, so that the platform commits their writes
  * together.
@@ -37,8 +39,11 @@ export const inTime = async <T>(work: Promise<T>, ms: number): Promise<T> => {
   }
 };
 
-/** Returns another object's answer, without which the caller cannot go on; rejects if it fails or takes over 5 s. */
-export const requireReply = <T>(work: Promise<T>): Promise<T> => inTime(work, 5_000);
+/** Returns another object's answer; refuses for now, and says `what` is not possible, if it fails or takes over 5 s. */
+export const requireReply = <T>(work: Promise<T>, what: string): Promise<T> =>
+  inTime(work, 5_000).catch(() =>
+    refuse("overloaded", `${what} right now; send it again`, { retryAfterMs: 2_000 }),
+  );
 
 /** Returns another object's answer, or null if it fails or takes over 2 s. */
 export const withReplyTimeout = <T>(work: Promise<T>): Promise<T | null> =>

@@ -1,13 +1,17 @@
 import { ProblemError } from "../../src/session/problems.ts";
 import { migrate } from "../rows/tables.ts";
 
-/** Counts the drives in a row that died before any commit, so that nothing is retried for ever. */
+/**
+ * Counts the drives in a row that died before any commit, so that nothing is retried for ever. A drive whose commit
+ * fails counts, too: its number could be written just before, so the fault is not the disk's but that of what the run
+ * writes. While nothing can be written, no drive begins and none is counted.
+ */
 export interface CrashCounter {
   /** Begins a drive; `isFresh` means a new isolate. Returns how many died in a row, including this one if it dies. */
   readonly begin: (isFresh: boolean) => number;
   /** Resets the count, because something was committed. */
   readonly clear: () => void;
-  /** Ignores the platform's refusal to begin a drive, which is no crash and is retried later; throws other errors. */
+  /** Ignores a refusal to load the session, whose team did not answer: it is no crash and is retried later; throws other errors. */
   readonly ignoreRefusal: (error: unknown) => null;
 }
 

@@ -11,7 +11,7 @@ import type { LoggedEvent } from "../../src/session/event-lines.ts";
 import { eventLinesOf, threadOfScope } from "../../src/session/event-lines.ts";
 import type { PageStart, PagedRow } from "../../src/session/paging.ts";
 import { pageClause } from "../../src/session/paging.ts";
-import { childrenOf } from "./children.ts";
+import { childReaderOf } from "./children.ts";
 import { rebuildChat, readOriginal } from "./context-rows.ts";
 import {
   askOrder,
@@ -162,7 +162,7 @@ export const archiveOf = (sql: Sql, session: string): Archive => ({
   run: (id) => readStoredRun(sql, id),
   runs: (from) =>
     readTablePage(sql, { table: "runs", blob: blobOf.run, column: "n", descending: true }, from),
-  child: (id) => childrenOf(sql).record(id),
+  child: (id) => childReaderOf(sql).record(id),
   children: (from) =>
     readTablePage(
       sql,

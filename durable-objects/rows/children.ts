@@ -10,7 +10,7 @@ const mostShownChildren = 64;
 const readRecords = (sql: SqlStorage, query: string, ...values: SqlStorageValue[]): readonly ChildRecord[] =>
   valuesOf(sql, blobOf.child, query, ...values) as readonly ChildRecord[];
 
-export const childrenOf = (sql: SqlStorage): TransactionContext["children"] => ({
+export const childReaderOf = (sql: SqlStorage): TransactionContext["children"] => ({
   record: (id) => readRecords(sql, "SELECT id, json FROM children WHERE id = ?", id)[0] ?? null,
   of: (caller) =>
     readRecords(

@@ -198,7 +198,7 @@ const writeOverlay = (sql: SqlStorage, thread: string, { pos, overlay }: Message
   sql.exec("INSERT OR REPLACE INTO overlays VALUES (?, ?, ?, ?)", thread, pos, overlay.edit, json);
 };
 
-/** Inserts appended messages, adds overlays to those shown otherwise, and retires those that left with their edit. */
+/** Inserts appended messages, and writes the marks and overlays that changed. */
 const writeChat = (
   to: CommitTarget,
   thread: string,

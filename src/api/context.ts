@@ -1,7 +1,7 @@
 import type { ProblemCode } from "../session/problems.ts";
 import type { Principal, SessionRpc } from "../session/rpc.ts";
 import type { LogLine } from "../tools/log-line.ts";
-import type { PlacedNamespace } from "../engine/access/names.ts";
+import type { PlacedNamespace } from "../sandbox/jurisdiction.ts";
 import type { TeamDirectory, TenantDirectory } from "../engine/access/rpc.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Authenticate } from "./access/credentials.ts";

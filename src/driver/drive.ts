@@ -237,8 +237,8 @@ const deliverOutbox = async (work: WorkContext): Promise<void> => {
   const all = await Promise.all([
     tryDelivery(work, ids, () => host.reflections.add(host.redactor.value(rows), ttlMs)),
     tryDelivery(work, keys, async (ending) => {
-      const rows = host.redactor.value(memories.map(([, row]) => row));
-      await host.memory.add(await embedRows(work, rows, tries, ending));
+      const unsent = host.redactor.value(memories.map(([, row]) => row));
+      await host.memory.add(await embedRows(work, unsent, tries, ending));
     }),
   ]);
   const done = all.flatMap((each) => each ?? []);
@@ -278,7 +278,7 @@ const startWork = (work: WorkContext, intent: Intent): Promise<void> => {
 };
 
 /** Stores an outcome together with everything that follows from it. */
-const storeOutcome = (host: Host, change: (draft: Draft) => void): void =>
+const commitOutcome = (host: Host, change: (draft: Draft) => void): void =>
   host.update((draft) => {
     change(draft);
     advanceSession(draft);
@@ -291,7 +291,7 @@ export const createDriver = (host: Host): Driver => {
   let stopped = false;
 
   const settle = (change: (draft: Draft) => void): void => {
-    if (!stopped) storeOutcome(host, change);
+    if (!stopped) commitOutcome(host, change);
   };
 
   const begin = (intent: Intent): void => {

@@ -194,6 +194,7 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
   const watch = createOwnTimer(outside, () =>
     end.resolve({ kind: "failed", error: `it took longer than ${ownTimeMs / 1_000} s` }),
   );
+  /** Gives back a value; without one the effect stays here for ever, and runs again from its start with the stored replies. */
   const pausing = async <T>(value: T | null): Promise<T> => {
     if (value !== null) return value;
     end.resolve({ kind: "paused" });
@@ -208,8 +209,8 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
     watch.go();
     return pausing(reply);
   };
-  const asking = { agent, target: bound.target };
-  const context = createEffectContext(host.read(), thread.id, asking, {
+  const place = { agent, target: bound.target };
+  const context = createEffectContext(host.read(), thread.id, place, {
     phase: "before_complete",
     force: forceOf(phase.work),
     now: host.now(),

@@ -44,7 +44,7 @@ export interface ServerLister {
   authorize(server: string): AuthorizeServer;
 }
 
-/** Everything that the core needs from outside: storage, clock, watchers and bindings. */
+/** Everything that the driver needs from outside: storage, clock, watchers and bindings. */
 export interface Host extends TeamRules {
   readonly epoch: number;
   now(): number;
@@ -97,7 +97,7 @@ export interface Host extends TeamRules {
   /** Grants of the tenant's agents. */
   readonly grants: {
     known(): readonly Grant[];
-    /** Asks the team again if the last answer is old; without a new answer the known grants stay. */
+    /** Asks the tenant's object again if the last answer is old; without a new answer the known grants stay. */
     refresh(): Promise<void>;
   };
   /** Says when the driver next has work: `live` means that work is running now, `at` is the earliest deadline. */

@@ -84,12 +84,15 @@ type CurrentCall = (session: Session) => ModelCall | null;
 /** Changes the state if the call is still under way, otherwise calls `late`. */
 type StoreOutcome = (change: (draft: Draft, call: ModelCall) => void, late?: () => void) => void;
 
-/** Number of rounds after which two threads that draw at once each hold a lease that covers them. */
+/** Rounds until the call gives up: of two threads that draw at once, each may need the other's share. */
 const mostRounds = 8;
 
 const leaseTimeoutMs = 10_000;
 
-/** Returns whether a lease of the tenant's day covers the call, asked for if need be; otherwise the call waits. */
+/**
+ * Returns whether a lease of the tenant's day covers the call, asked for if need be. If not, `uncovered` has stored what
+ * follows, or the call is over.
+ */
 const ensureLease = async (
   work: WorkContext,
   { thread, estimate, uncovered }: ModelCallPlan,

@@ -42,8 +42,8 @@ const findAttempt = ({ host }: WorkContext, threadId: string): ModelAttempt | nu
   return target === undefined ? null : { thread, run, phase, agent, target };
 };
 
-/** Returns whether a call id that is new in a thread's view may name another call of the session. */
-const mayKnowCallId = ({ id, chat, nextPos }: Thread): boolean => id !== "main" || chat.length !== nextPos;
+/** Returns whether the session may have calls that this thread's view lacks. */
+const isPartialView = ({ id, chat, nextPos }: Thread): boolean => id !== "main" || chat.length !== nextPos;
 
 const requestOf = (
   { host }: WorkContext,
@@ -65,7 +65,7 @@ const requestOf = (
     media: (blob) => host.media(blob),
     context: {
       ...originOf(host.read(), agent, thread, run, call),
-      ...(mayKnowCallId(thread) ? { partial: true } : {}),
+      ...(isPartialView(thread) ? { partial: true } : {}),
     },
   });
 
@@ -155,7 +155,7 @@ export const runModelAttempt = async (work: WorkContext, threadId: string): Prom
   });
 };
 
-/** Reads the team's grants again before a call asks a person or uses a grant, because they also change elsewhere. */
+/** Reads the tenant's grants again before a call asks a person or uses a grant, because they also change elsewhere. */
 const refreshGrants = async (
   host: Host,
   agent: Agent,
@@ -220,7 +220,7 @@ const toOpenedItem = ({ id, kind, call, text }: StreamItem): OpenedItem => ({
   preview: kind === "tool_input" ? "" : preview(text),
 });
 
-/** Runs work whose failure to store is the session's, not that of the model whose reply is being read. */
+/** Runs work while a reply is read; a commit that fails is not the model's fault. */
 const runForSession = (host: Host, work: () => void): void => {
   try {
     work();

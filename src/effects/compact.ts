@@ -90,17 +90,17 @@ const resultOf = (
  */
 export const compact = defineBuiltIn({
   kind: "compact",
-  description: "Summarises the chat, rung by rung, when the window fills.",
+  description: "Summarises the chat, stage by stage, when the window fills.",
   phase: "before_complete",
   order: "shrink",
   params: compactParams,
   state: { initial: steadyPace, reset: "never" },
   run: (context, given, pace) => {
-    const rest = context.force === null ? waitForPace(context, given.threshold, pace) : null;
-    if (rest !== null) return rest;
-    const climb = runStages(goalOf(context, given));
-    return climb instanceof Promise
-      ? climb.then((done) => resultOf(context, given, done))
-      : resultOf(context, given, climb);
+    const notYet = context.force === null ? waitForPace(context, given.threshold, pace) : null;
+    if (notYet !== null) return notYet;
+    const result = runStages(goalOf(context, given));
+    return result instanceof Promise
+      ? result.then((done) => resultOf(context, given, done))
+      : resultOf(context, given, result);
   },
 });

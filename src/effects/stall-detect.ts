@@ -64,6 +64,7 @@ export const stallDetect = defineBuiltIn({
   description: "Ends a run that goes round in circles.",
   phase: "before_complete",
   order: "inject",
+  readsCalls: true,
   params: z.strictObject({
     window: count(3, 200).default(6).describe("Number of the newest calls that are compared."),
     similarity_threshold: fraction().default(0.8).describe("Share of equal calls that counts as a stall."),

@@ -1,3 +1,4 @@
+import { mostCallsPerReply } from "../agent/context/history.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import type { BoundEffect, Effect } from "../agent/definition/effect.ts";
 import type { TeamAgent as AgentConfig } from "../config/team.ts";
@@ -64,11 +65,8 @@ export const bindEffects = (parts: EffectParts, { effects }: AgentConfig): Agent
   };
 };
 
-/** Number of calls in one reply, since an effect looks at the records of each turn. */
-const maxCallsOfReply = 64;
-
 /** Returns how many records of finished calls the effects need to see. */
 export const effectHistory = ({ before, after }: Agent["effects"]): number =>
-  [...before, ...after].some(({ effect, custom }) => custom || effect.kind === "stall_detect")
-    ? maxCallsOfReply
+  [...before, ...after].some(({ effect, custom }) => custom || effect.readsCalls === true)
+    ? mostCallsPerReply
     : 0;

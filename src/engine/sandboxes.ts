@@ -6,7 +6,7 @@ import { sandboxId } from "../sandbox/id.ts";
 import { authorPattern } from "../tools/schema.ts";
 import type { Engine } from "./engine.ts";
 import type { Bindings } from "./secrets/secrets.ts";
-import { skillFilesOf } from "./skills.ts";
+import { skillFilesOf } from "./skill-files.ts";
 
 /** Finds the sandboxes of a deployment. */
 

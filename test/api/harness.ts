@@ -8,7 +8,7 @@ import type { TeamAgent, Team } from "../../src/config/team.ts";
 import { authenticate } from "../../src/engine/access/authenticate.ts";
 import { createKey } from "../../src/engine/access/key-store.ts";
 import { sessionObjectName, tenantObjectName } from "../../src/engine/access/names.ts";
-import type { PlacedNamespace } from "../../src/engine/access/names.ts";
+import type { PlacedNamespace } from "../../src/sandbox/jurisdiction.ts";
 import { listNotes, readNote, writeNote } from "../../src/engine/access/tenant/notes.ts";
 import { wasDeleted } from "../../src/engine/access/once.ts";
 import type { TeamDirectory, TenantDirectory } from "../../src/engine/access/rpc.ts";

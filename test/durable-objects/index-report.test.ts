@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { createIndexReport } from "../../durable-objects/rows/index-report.ts";
+import { createIndexReport } from "../../durable-objects/index-report.ts";
 import { noSpending } from "../../src/agent/state/budget.ts";
 import type { Session } from "../../src/agent/state/session.ts";
 import { freshSession } from "../../src/agent/state/session.ts";

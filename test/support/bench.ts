@@ -286,7 +286,7 @@ export const openBench = ({
     now: () => now,
     items: mine.items,
     watchers: {
-      publish: (lines: () => readonly string[]) => {
+      publish: (_: unknown, lines: () => readonly string[]) => {
         freeze(mine.live?.read());
         const sent = lines();
         if (sent.length > 0) commits.push(sent.join("\n"));

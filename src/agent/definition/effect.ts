@@ -141,6 +141,8 @@ export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State = J
   readonly description?: string;
   readonly phase: EffectPhase;
   readonly order: "shrink" | "inject";
+  /** Whether a built-in effect reads `context.calls`; those of a team always may. */
+  readonly readsCalls?: true;
   readonly params: P;
   readonly state?: { readonly initial: State; readonly reset: "run" | "never" };
   readonly run: (

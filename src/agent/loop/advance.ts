@@ -83,7 +83,7 @@ const stepOf = (draft: Draft, threadId: string, slots: Slots): Step => {
 };
 
 /** Closes a reply whose last call is done: its results follow, then the turn's end. */
-const closeBlock = (draft: Draft, threadId: string): void => {
+const closeReply = (draft: Draft, threadId: string): void => {
   const calls = callsOfRun(runOf(draft, threadId));
   appendResults(draft, threadId);
   const terminal = calls.some(({ plan, outcome }) => plan.terminal && outcome?.result.status === "ok");
@@ -93,24 +93,24 @@ const closeBlock = (draft: Draft, threadId: string): void => {
     deferToVerification(draft, threadId, "turn");
     closeTurn(draft, threadId);
   }
-  // A run that ends closes its turn with its calls.
+  // A run that ends keeps its calls for its end, which closes the turn.
   const run = runOf(draft, threadId);
   if (run.phase.at === "acting" && run.ending === null) run.phase = { at: "ready" };
 };
 
 /** Gives up calls that wait for a child which an earlier call began: the child goes on by itself. */
-const giveUpWaits = (draft: Draft, threadId: string): void => {
-  for (const { parent, child } of awaitedChildrenOf(draft, threadId, runOf(draft, threadId)))
+const giveUpWaits = (draft: Draft, threadId: string, run: Run): void => {
+  for (const { parent, child } of awaitedChildrenOf(draft, threadId, run))
     if (child?.awaitedBy != null && child.awaitedBy !== parent?.call)
       answerWait(draft, threadId, child.awaitedBy);
 };
 
 /** Asks the run's children to end, so that the run can; others only if its budget is used up. */
 const stopChildren = (draft: Draft, threadId: string): void => {
-  const { reason } = runOf(draft, threadId).stop ?? { reason: "deadline_exceeded" };
-  const all = reason === "budget_exceeded";
-  if (!all) giveUpWaits(draft, threadId);
   const run = runOf(draft, threadId);
+  const { reason } = run.stop ?? { reason: "deadline_exceeded" };
+  const all = reason === "budget_exceeded";
+  if (!all) giveUpWaits(draft, threadId, run);
   const why = `stopped, since its caller ended: ${reason}`;
   for (const { id, child } of all
     ? openChildren(draft.state, threadId)
@@ -133,17 +133,17 @@ const think = (draft: Draft, threadId: string): void => {
   startTurn(draft, threadId);
 };
 
-type WaitStep = Extract<Step, { do: "rest" | "wait" | "queue" }>;
+type WaitStep = Extract<Step, { do: "none" | "wait" | "queue" }>;
 
 type ActiveStep = Exclude<Step, WaitStep>;
 
 const isActive = (step: Step): step is ActiveStep =>
-  step.do !== "rest" && step.do !== "wait" && step.do !== "queue";
+  step.do !== "none" && step.do !== "wait" && step.do !== "queue";
 
 /** Stores what a thread that cannot go on waits for. */
 const storeWait = (draft: Draft, threadId: string, step: WaitStep): void => {
   if (step.do === "wait") return markRunWaiting(draft, threadId);
-  if (step.do === "rest") return;
+  if (step.do === "none") return;
   if (step.for === "slot") queueForSlot(draft, threadId);
   else awaitBudget(draft, threadId);
 };
@@ -173,7 +173,7 @@ const takeStep = (draft: Draft, threadId: string, step: ActiveStep): void => {
     case "stop_children":
       return stopChildren(draft, threadId);
     case "close":
-      return closeBlock(draft, threadId);
+      return closeReply(draft, threadId);
   }
 };
 
@@ -209,7 +209,10 @@ const isQueued = (draft: Draft, { id, run }: Thread): boolean =>
 const worksOnCancelledTask = (draft: Draft, { child, run }: Thread): boolean =>
   run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 
-/** Does everything for a thread that needs nothing external. Returns whether others have to be checked again. */
+/**
+ * Does everything for a thread that needs nothing external. Returns whether others have to be checked again, as after
+ * a new hold, which frees a slot or ends a child.
+ */
 const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots, areFull: boolean): boolean => {
   const thread = draft.state.threads[threadId];
   if (thread === undefined) return false;
@@ -227,7 +230,7 @@ const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots, ar
   return (isEnding && dropQuestions(draft, threadId)) || moved;
 };
 
-/** Forgets the numbers of threads of those trees of runs of which nothing is alive. */
+/** Forgets how many threads each tree of runs has had, once nothing of the tree is alive. */
 const pruneTrees = ({ state }: Draft): void => {
   const isAlive = (root: string): boolean =>
     Object.values(state.threads).some(

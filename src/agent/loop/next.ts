@@ -18,7 +18,8 @@ import type { Session } from "../state/session.ts";
 
 /** The one thing that a thread does next. */
 export type Step =
-  | { readonly do: "rest" }
+  /** Nothing is to be decided: there is no run, or its work is under way in this isolate. */
+  | { readonly do: "none" }
   | ({ readonly do: "finish" } & RunEnding)
   /** Work of an older isolate was lost. */
   | { readonly do: "recover" }
@@ -44,11 +45,11 @@ export interface ThreadFacts {
   readonly epoch: number;
   /** Finds whether the thread has a slot or gets one, and is called only where work would start. */
   readonly slot: () => boolean;
-  /** Hold after a limit was reached here or above: until a person raises it, or (null) while its run is ending. */
+  /** Is set while a limit that was reached here or above holds the thread: until its ask expires, or (null) while its run ends. */
   readonly held: { readonly until: number | null } | null;
   /** Number of turns in a row without progress that ends the run; 0 means never. */
   readonly noProgressTurns: number;
-  /** Finds what forbids another model call and is called only where one would follow. */
+  /** Finds what forbids another model call (`wait`: others have reserved the budget); called only where one would follow. */
   readonly limit: () => ReachedLimit | "wait" | null;
   /** Whether children have to end before the thread's run does; `stopping`: they were asked to. */
   readonly children: "none" | "working" | "stopping";
@@ -56,7 +57,7 @@ export interface ThreadFacts {
 
 const mostOverlappingCalls = 8;
 
-const restStep: Step = { do: "rest" };
+const noStep: Step = { do: "none" };
 const waitStep: Step = { do: "wait" };
 
 /** Starts work in a slot, or waits for one. */
@@ -65,7 +66,7 @@ const startStep = (work: "think" | "prepare" | "verify", { slot }: ThreadFacts):
 
 const isCallOpen = (call: Call): boolean => call.status !== "done";
 
-/** Returns planned calls that may start now: they start together, but a writing call starts alone and in its order. */
+/** Returns planned calls that may start now. One that reads waits for earlier ones that write, one that writes for all earlier ones; refused calls start at once. */
 const startableCalls = (calls: readonly Call[]): readonly string[] => {
   let live = calls.filter((call) => call.status === "running").length;
   let earlierOpen = false;
@@ -89,7 +90,7 @@ const startableCalls = (calls: readonly Call[]): readonly string[] => {
   return starts;
 };
 
-/** Returns whether a phase is working: a model attempt, or an effect that is not waiting. */
+/** Returns whether a phase is working: a model attempt, or an effect, a briefing or a check that does not wait. */
 const isWorking = (phase: Phase): phase is Extract<Phase, { readonly epoch: number }> =>
   phase.at === "thinking" || (phase.at === "preparing" && phase.wait === null);
 
@@ -133,13 +134,13 @@ const cancelStep = ({ cancel }: Run, now: number, live: boolean): Step | null =>
   if (cancel === null) return null;
   const atOnce = cancel.mode === "now";
   if (!live || (atOnce && now >= cancel.until)) return finishStep("cancelled", cancel.reason);
-  return atOnce ? restStep : null;
+  return atOnce ? noStep : null;
 };
 
 const nextAct = (calls: readonly Call[], { held }: ThreadFacts): Step => {
   const starts = held === null ? startableCalls(calls) : [];
   if (starts.length > 0) return { do: "act", calls: starts };
-  if (calls.some((call) => call.status === "running")) return restStep;
+  if (calls.some((call) => call.status === "running")) return noStep;
   return calls.some(isCallOpen) ? waitStep : { do: "close" };
 };
 
@@ -168,7 +169,7 @@ const endStep = (run: Run, facts: ThreadFacts): Step | null => {
   if (isOverdue(run, facts.now))
     return finishStep("failed", "deadline_exceeded", "the run's deadline has passed");
   if (finishing.length > 0) return nextAct(finishing, { ...facts, held: null });
-  return run.cancel === null && stop === null ? null : restStep;
+  return run.cancel === null && stop === null ? null : noStep;
 };
 
 const nextThink = (facts: ThreadFacts): Step => {
@@ -200,12 +201,11 @@ const nextReady = (thread: Thread, run: Run, facts: ThreadFacts): Step => {
 const nextVerify = (facts: ThreadFacts): Step =>
   facts.held === null ? startStep("verify", facts) : heldStep(facts.held);
 
-const heldStep = ({ until }: NonNullable<ThreadFacts["held"]>): Step =>
-  until === null ? restStep : waitStep;
+const heldStep = ({ until }: NonNullable<ThreadFacts["held"]>): Step => (until === null ? noStep : waitStep);
 
 /** Lets an effect go on when its wait is over; while it works, and while its question is open, nothing else happens. */
 const nextPrepare = ({ wait }: PreparingPhase, facts: ThreadFacts): Step => {
-  if (wait === null) return restStep;
+  if (wait === null) return noStep;
   if (facts.held !== null) return heldStep(facts.held);
   return isDue(wait, facts.now) ? startStep("prepare", facts) : waitStep;
 };
@@ -217,7 +217,7 @@ const nextRetry = (wait: RetryWait, facts: ThreadFacts): Step =>
 /** Decides the next step of a thread, as a total and pure function and as the only one that does. */
 export const next = (thread: Thread, facts: ThreadFacts): Step => {
   const { run } = thread;
-  if (run === null) return restStep;
+  if (run === null) return noStep;
   if (run.ending !== null) return { do: "finish", ...run.ending };
   const end = endStep(run, facts);
   if (end !== null) return end;
@@ -226,7 +226,7 @@ export const next = (thread: Thread, facts: ThreadFacts): Step => {
     case "acting":
       return nextAct(run.phase.calls, facts);
     case "thinking":
-      return restStep;
+      return noStep;
     case "preparing":
       return nextPrepare(run.phase, facts);
     case "waiting":
@@ -238,7 +238,7 @@ export const next = (thread: Thread, facts: ThreadFacts): Step => {
 
 /** The deadlines of a session: when something is due by itself. */
 
-/** Returns when waits of a thread end; none while others bring it on: it is held, or due and queued. */
+/** Returns when waits of a thread end; none while a budget holds it, or while it is due and queued: others move it then. */
 const waitsDue = (session: Session, { id, run, announce }: Thread, now: number): readonly number[] => {
   if (run !== null && run.phase.at !== "acting" && findBudgetHold(session, id) !== null) return [];
   const waits = run === null ? [announce?.wait ?? []].flat() : waitsOf(run);

@@ -48,26 +48,30 @@ const answerTime = 600_000;
 
 /** Records a stage; one that changed nothing is not reported. */
 const applyStage = (
-  climb: CompactionResult,
+  result: CompactionResult,
   stage: CompactionStage,
   shadow: Shadow,
   attempts = 0,
 ): CompactionResult =>
-  shadow.size < climb.shadow.size
-    ? { ...climb, shadow, notices: [...climb.notices, createNotice(stage, climb.shadow, shadow, attempts)] }
-    : climb;
+  shadow.size < result.shadow.size
+    ? {
+        ...result,
+        shadow,
+        notices: [...result.notices, createNotice(stage, result.shadow, shadow, attempts)],
+      }
+    : result;
 
 const failStage = (
-  climb: CompactionResult,
+  result: CompactionResult,
   stage: CompactionStage,
   error: string,
   attempts: number,
 ): CompactionResult => ({
-  ...climb,
+  ...result,
   failed: true,
   notices: [
-    ...climb.notices,
-    createNotice("failed", climb.shadow, climb.shadow, attempts, `${stage}: ${error}`),
+    ...result.notices,
+    createNotice("failed", result.shadow, result.shadow, attempts, `${stage}: ${error}`),
   ],
 });
 
@@ -78,31 +82,31 @@ const rangeOf = ({ context: { view, unread }, keepTurns }: CompactionGoal): Mess
 
 const clearView = (
   aim: CompactionGoal,
-  climb: CompactionResult,
+  result: CompactionResult,
   told: string | null = null,
 ): CompactionResult => {
   const { context, target, keepTurns, limit, window } = aim;
-  const clearedTo = (goal: number): Shadow => clearHard(context, climb.shadow, goal, told, keepTurns);
+  const clearedTo = (goal: number): Shadow => clearHard(context, result.shadow, goal, told, keepTurns);
   // Only the provider knows what fits an unknown window.
-  if (context.force !== null) return applyStage(climb, "hard_clear", clearedTo(Math.min(limit, target)));
+  if (context.force !== null) return applyStage(result, "hard_clear", clearedTo(Math.min(limit, target)));
   const shadow = clearedTo(limit);
-  if (shadow.size <= limit) return applyStage(climb, "hard_clear", shadow);
+  if (shadow.size <= limit) return applyStage(result, "hard_clear", shadow);
   const most = sendLimit(window);
   const least = clearedTo(most);
-  return least.size > most ? { ...climb, hopeless: true } : applyStage(climb, "hard_clear", least);
+  return least.size > most ? { ...result, hopeless: true } : applyStage(result, "hard_clear", least);
 };
 
-const replaceByNote = (aim: CompactionGoal, climb: CompactionResult): CompactionResult => {
+const replaceByNote = (aim: CompactionGoal, result: CompactionResult): CompactionResult => {
   const { context } = aim;
   const range = rangeOf(aim);
   const summary = noteMessage(context, range);
-  const isSmaller = summaryTokens(context.tokens, summary) < tokensOf(climb.shadow, range.gone);
-  if (range.blocks.length === 0 || !isSmaller) return climb;
-  return applyStage(climb, "note", withRetired(climb.shadow, { runs: [range.gone], summary }));
+  const isSmaller = summaryTokens(context.tokens, summary) < tokensOf(result.shadow, range.gone);
+  if (range.blocks.length === 0 || !isSmaller) return result;
+  return applyStage(result, "note", withRetired(result.shadow, { runs: [range.gone], summary }));
 };
 
-const runLastStages = (aim: CompactionGoal, climb: CompactionResult): CompactionResult => {
-  const note = replaceByNote(aim, climb);
+const runLastStages = (aim: CompactionGoal, result: CompactionResult): CompactionResult => {
+  const note = replaceByNote(aim, result);
   return fitsLimit(aim, note) ? note : clearView(aim, note);
 };
 
@@ -111,25 +115,25 @@ const keepsOnFailure = ({ onFailure, only }: CompactionGoal): boolean =>
   onFailure === "keep" || only === "summary";
 
 /** Decides what follows if no summary can be made: nothing while the request fits, else the last stages. */
-const giveUp = (aim: CompactionGoal, climb: CompactionResult): CompactionResult => {
-  if (fitsLimit(aim, climb) || keepsOnFailure(aim)) return climb;
-  return runLastStages(aim, climb);
+const giveUp = (aim: CompactionGoal, result: CompactionResult): CompactionResult => {
+  if (fitsLimit(aim, result) || keepsOnFailure(aim)) return result;
+  return runLastStages(aim, result);
 };
 
 const applySummary = (
-  climb: CompactionResult,
+  result: CompactionResult,
   stage: "full" | "partial",
   range: MessageRange,
   written: SummaryOutcome,
 ): CompactionResult =>
   written.ok
     ? applyStage(
-        climb,
+        result,
         stage,
-        withRetired(climb.shadow, { runs: [range.gone], summary: written.text }),
+        withRetired(result.shadow, { runs: [range.gone], summary: written.text }),
         written.attempts,
       )
-    : failStage(climb, stage, written.error, written.attempts);
+    : failStage(result, stage, written.error, written.attempts);
 
 const askForRetry = async ({ context }: CompactionGoal, round: number): Promise<boolean> => {
   const answer = await context.ask({
@@ -147,18 +151,18 @@ const runSummaryStages = async (
   job: SummaryJob,
   start: CompactionResult,
 ): Promise<CompactionResult> => {
-  let climb = start;
+  let result = start;
   for (let round = 1; round <= maxRounds; round++) {
     const replies: RepliesByPrompt = new Map();
     const written = await summariseFull({ ...job, round }, replies);
-    climb = applySummary(climb, "full", job.range, written);
-    if (written.ok || aim.only === "summary") return climb;
+    result = applySummary(result, "full", job.range, written);
+    if (written.ok || aim.only === "summary") return result;
     const rest = await summarisePartial({ ...job, round }, replies);
-    climb = applySummary(climb, "partial", job.range, rest);
-    if (rest.ok) return climb;
-    if (aim.onFailure !== "ask" || !(await askForRetry(aim, round))) return climb;
+    result = applySummary(result, "partial", job.range, rest);
+    if (rest.ok) return result;
+    if (aim.onFailure !== "ask" || !(await askForRetry(aim, round))) return result;
   }
-  return climb;
+  return result;
 };
 
 const runModelStages = async (
@@ -166,35 +170,35 @@ const runModelStages = async (
   job: SummaryJob,
   start: CompactionResult,
 ): Promise<CompactionResult> => {
-  const climb = await runSummaryStages(aim, job, start);
-  const { retired } = climb.shadow;
-  if (retired === null) return giveUp(aim, climb);
-  const done = { ...climb, failed: false };
+  const result = await runSummaryStages(aim, job, start);
+  const { retired } = result.shadow;
+  if (retired === null) return giveUp(aim, result);
+  const done = { ...result, failed: false };
   return fitsLimit(aim, done) || aim.only === "summary" ? done : clearView(aim, done, retired.summary);
 };
 
 /** Runs stages until the size meets its target, or fits and nothing gentler is left; async only if a model is asked. */
 export const runStages = (aim: CompactionGoal): CompactionResult | Promise<CompactionResult> => {
   const { context, size, target, only, instructions } = aim;
-  let climb: CompactionResult = {
+  let result: CompactionResult = {
     shadow: shadowOf(context, size),
     notices: [],
     failed: false,
     hopeless: false,
   };
-  if (only === "clear") return clearView(aim, climb);
+  if (only === "clear") return clearView(aim, result);
   if (only === null) {
     const edge = tailStart(context.view, context.unread);
-    climb = applyStage(climb, "mask", maskResults(climb.shadow, edge));
-    if (climb.shadow.size <= target) return climb;
-    climb = applyStage(climb, "trim", trimResults(climb.shadow, edge));
-    if (climb.shadow.size <= target) return climb;
+    result = applyStage(result, "mask", maskResults(result.shadow, edge));
+    if (result.shadow.size <= target) return result;
+    result = applyStage(result, "trim", trimResults(result.shadow, edge));
+    if (result.shadow.size <= target) return result;
   }
   const window = summaryWindow(aim.window, context);
   if (only === null && transcriptBudget(window) <= leastBudget && !keepsOnFailure(aim))
-    return runLastStages(aim, climb);
+    return runLastStages(aim, result);
   const range = rangeOf(aim);
-  const shown = tokensOf(climb.shadow, range.gone);
+  const shown = tokensOf(result.shadow, range.gone);
   const job: SummaryJob = { context, form: "compact", range, shown, window, instructions, round: 1 };
-  return isWorthwhile(job) ? runModelStages(aim, job, climb) : giveUp(aim, climb);
+  return isWorthwhile(job) ? runModelStages(aim, job, result) : giveUp(aim, result);
 };

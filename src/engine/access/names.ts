@@ -6,8 +6,6 @@ import { digestOf, randomBytes } from "./encoding.ts";
 
 /** Computes session ids and object names, which are the same in the Worker and in every object. */
 
-export type { PlacedNamespace } from "../../sandbox/jurisdiction.ts";
-
 export const sessionIdPattern = /^s_[a-z2-7]{26}$/;
 
 const idOf = (bytes: Uint8Array): string => `s_${base32(bytes.slice(0, 16))}`;

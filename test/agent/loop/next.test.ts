@@ -152,7 +152,7 @@ const asked: RunPlan = { ...newPlan, stage: { at: "asked", ask: "ask_1" } };
 
 describe("SE-9: row by row", () => {
   test.each<[string, Run | null, Partial<ThreadFacts>, object]>([
-    ["1: no run", null, {}, { do: "rest" }],
+    ["1: no run", null, {}, { do: "none" }],
     [
       "9: ready, so many turns without progress",
       runOf({ at: "ready" }, idle),
@@ -176,7 +176,7 @@ describe("SE-9: row by row", () => {
       "2: cancelled, a call still has its grace",
       runOf(acting(running("a")), cancel("now")),
       {},
-      { do: "rest" },
+      { do: "none" },
     ],
     [
       "2: cancelled, the grace is over",
@@ -188,7 +188,7 @@ describe("SE-9: row by row", () => {
       "2: after_turn waits however long",
       runOf(acting(running("a")), cancel("after_turn", now)),
       {},
-      { do: "rest" },
+      { do: "none" },
     ],
     [
       "2: after_turn, the call of a dead isolate",
@@ -227,7 +227,7 @@ describe("SE-9: row by row", () => {
       "2: stopped, a call is live: nothing else starts",
       runOf(acting(running("a"), callOf("b")), stop),
       {},
-      { do: "rest" },
+      { do: "none" },
     ],
     [
       "2 before 3",
@@ -245,14 +245,14 @@ describe("SE-9: row by row", () => {
       "3: the deadline has passed, but it is stopped by an interrupt",
       runOf(thinking(), { ...cancel("now"), deadline: now }),
       {},
-      { do: "rest" },
+      { do: "none" },
     ],
-    ["3: not yet", runOf(thinking(), { deadline: now + 1 }), {}, { do: "rest" }],
+    ["3: not yet", runOf(thinking(), { deadline: now + 1 }), {}, { do: "none" }],
     ["4: an attempt of an older epoch", runOf(thinking(2)), {}, { do: "recover" }],
     ["4: a call of an older epoch", runOf(acting(running("a", 2), callOf("b"))), {}, { do: "recover" }],
     ["5: planned calls start", runOf(acting(callOf("a"), callOf("b"))), {}, { do: "act", calls: ["a", "b"] }],
-    ["6: an attempt of this epoch", runOf(thinking()), {}, { do: "rest" }],
-    ["6: a call of this epoch", runOf(acting(running("a"))), {}, { do: "rest" }],
+    ["6: an attempt of this epoch", runOf(thinking()), {}, { do: "none" }],
+    ["6: a call of this epoch", runOf(acting(running("a"))), {}, { do: "none" }],
     ["7: waiting, not due", runOf(waiting(now + 1)), {}, { do: "wait" }],
     [
       "8: all parked: the earliest deadline",
@@ -301,7 +301,7 @@ describe("SE-9: row by row", () => {
       "9: a person is asked, a call runs",
       runOf(acting(running("a"), callOf("b"))),
       { held: { until: 7_000 } },
-      { do: "rest" },
+      { do: "none" },
     ],
     [
       "9: a person is asked, a turn is over",
@@ -319,7 +319,7 @@ describe("SE-9: row by row", () => {
       "9: the run above ends, an effect waits",
       runOf(preparing(now)),
       { held: { until: null } },
-      { do: "rest" },
+      { do: "none" },
     ],
     [
       "9: a person is asked about the plan",
@@ -352,7 +352,7 @@ describe("SE-9: row by row", () => {
       { children: "working" },
       { do: "stop_children" },
     ],
-    ["9: it goes on with its check", runOf(checking(), usedUp), {}, { do: "rest" }],
+    ["9: it goes on with its check", runOf(checking(), usedUp), {}, { do: "none" }],
     ["4: the check of a dead isolate", runOf(checking(2), usedUp), {}, { do: "recover" }],
     [
       "3: its deadline passes during the check",
@@ -467,7 +467,7 @@ describe("SE-9: every combination", () => {
         const isChecked = more.verification?.of === "breach" && more.stop?.reason === "max_iterations";
         const open = isChecked && more.cancel === null ? ["verify", "queue", "recover", "wait"] : [];
         if (more.cancel !== null || more.stop !== null)
-          expect(["rest", "finish", ...(isGraceful ? ["act", "wait"] : []), ...open]).toContain(what);
+          expect(["none", "finish", ...(isGraceful ? ["act", "wait"] : []), ...open]).toContain(what);
         if (isGraceful && taken.do === "act" && phase.at === "acting")
           expect(
             phase.calls.every(({ call, attempts }) => attempts > 0 || !taken.calls.includes(call.id)),

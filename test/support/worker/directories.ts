@@ -1,7 +1,7 @@
 import { runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { getTenantObject, teamObjectName } from "../../../src/engine/access/names.ts";
-import type { PlacedNamespace } from "../../../src/engine/access/names.ts";
+import type { PlacedNamespace } from "../../../src/sandbox/jurisdiction.ts";
 import type { TeamDirectory, TenantDirectory } from "../../../src/engine/access/rpc.ts";
 import type { TenantAddress } from "../../../src/sandbox/jurisdiction.ts";
 

@@ -1,21 +1,21 @@
-import { sessionStatusOf } from "../../src/agent/state/thread.ts";
-import { pauseAfter } from "../../src/agent/state/ask.ts";
-import type { Ask } from "../../src/agent/state/ask.ts";
-import type { Lease } from "../../src/agent/state/budget.ts";
-import type { Session } from "../../src/agent/state/session.ts";
-import { fitData } from "../../src/session/event-lines.ts";
-import { totalsView } from "../../src/session/operations/budget.ts";
-import type { Decision } from "../../src/session/decisions.ts";
-import type { Engine } from "../../src/engine/engine.ts";
-import type { DailyUsage, SessionSummary, TenantDirectory } from "../../src/engine/access/rpc.ts";
-import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
-import type { Clock } from "../alarms/clock.ts";
-import { logFailure } from "../log.ts";
-import { inTime } from "../waits.ts";
+import { sessionStatusOf } from "../src/agent/state/thread.ts";
+import { pauseAfter } from "../src/agent/state/ask.ts";
+import type { Ask } from "../src/agent/state/ask.ts";
+import type { Lease } from "../src/agent/state/budget.ts";
+import type { Session } from "../src/agent/state/session.ts";
+import { fitData } from "../src/session/event-lines.ts";
+import { totalsView } from "../src/session/operations/budget.ts";
+import type { Decision } from "../src/session/decisions.ts";
+import type { Engine } from "../src/engine/engine.ts";
+import type { DailyUsage, SessionSummary, TenantDirectory } from "../src/engine/access/rpc.ts";
+import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
+import type { Clock } from "./alarms/clock.ts";
+import { logFailure } from "./log.ts";
+import { inTime } from "./waits.ts";
 
 /** Keeps the tenant's index and its sums of usage at most a few seconds behind, with one call for many commits. */
 export interface IndexReport {
-  /** Schedules a report after a commit: its number of model calls, and whether it holds decisions, after this event. */
+  /** Schedules a report after a commit: its number of model calls, the head before it, and whether it holds decisions. */
   readonly touch: (calls: number, head: number, decided?: boolean) => void;
   /** Reports news when it is due, or before the session is to `rest`, which saves an alarm; failures are repeated. */
   readonly flush: (session: Session | null, rest?: boolean) => Promise<void>;
@@ -126,7 +126,8 @@ const newsOf = (session: Session, summary: SessionSummary): string => {
 
 /**
  * Creates the report. What an earlier isolate reported is unknown, so a session that wakes reports once. All
- * earlier usage counts as reported, unless the tenant's object says otherwise.
+ * earlier usage counts as reported, unless the tenant's object says otherwise. The next report begins after the event
+ * `reportFrom`; `confirmed` is the newest that the object is known to have.
  */
 export const createIndexReport = (
   tenant: (address: TenantAddress) => TenantIndex,
@@ -137,16 +138,16 @@ export const createIndexReport = (
 ): IndexReport => {
   let due: number | null = null;
   let usageDue: number | null = null;
-  let known: number | null = null;
-  let heard = 0;
+  let reportFrom: number | null = null;
+  let confirmed = 0;
   /** Newest event before the last decision. */
   let decidedAfter = -1;
-  let said: string | null = null;
+  let lastNews: string | null = null;
   let failures = 0;
   /** Schedules a failed report once more, from the event that was confirmed last. */
   const repeat = (error: unknown): void => {
     failures += 1;
-    known = heard;
+    reportFrom = confirmed;
     due = usageDue = now() + pauseAfter(failures, reportDelayMs, longestReportDelayMs);
     clock.alsoWakeAt(due);
     logFailure(engine().logLine, "session_index_failed", error);
@@ -156,16 +157,16 @@ export const createIndexReport = (
     const reads = failures > 0 || decidedAfter >= summary.ledger.since;
     usageDue = null;
     try {
-      known = heard = await sendSummary(tenant(address), summary, source, reads);
+      reportFrom = confirmed = await sendSummary(tenant(address), summary, source, reads);
     } catch (error) {
       return repeat(error);
     }
-    said = news;
+    lastNews = news;
     failures = 0;
   };
   return {
     touch: (calls, head, decides = false) => {
-      known ??= head;
+      reportFrom ??= head;
       due ??= now() + reportDelayMs;
       if (decides) decidedAfter = head;
       if (calls > 0 || decides) usageDue ??= now() + usageDelayMs;
@@ -174,16 +175,16 @@ export const createIndexReport = (
     flush: async (session, rest = false) => {
       const early = rest && failures === 0;
       if (session === null || (due !== null && now() < due && !early)) return;
-      const summary = reportOf(session, engine(), known);
+      const summary = reportOf(session, engine(), reportFrom);
       const news = newsOf(session, summary);
-      const isDue = news !== said || hasUsage(early);
+      const isDue = news !== lastNews || hasUsage(early);
       due = isDue ? null : usageDue;
       clock.alsoWakeAt(due);
       if (isDue) await send(session, summary, news);
     },
     takeFinalSummary: (session, key) => {
-      const summary = summaryOf(session, known, session.funds.tenant.lease);
-      due = usageDue = said = known = null;
+      const summary = summaryOf(session, reportFrom, session.funds.tenant.lease);
+      due = usageDue = lastNews = reportFrom = null;
       return { ...summary, status: "deleted", removal: { key, at: now() } };
     },
   };
