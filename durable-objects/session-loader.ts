@@ -11,6 +11,7 @@ import { parseParams } from "../src/session/define-operation.ts";
 import { forkOperation } from "../src/session/operations/fork.ts";
 import { emptySession } from "../src/session/operations/session.ts";
 import type { OperationContext } from "../src/session/perform.ts";
+import { findOperation } from "../src/session/operations.ts";
 import { ProblemError, refuse } from "../src/session/problems.ts";
 import type { ForkSource } from "../src/session/operations/fork.ts";
 import type { ForkSourceRpc, SessionCall } from "../src/session/rpc.ts";
@@ -51,6 +52,8 @@ export interface SessionLoaderParts extends Pick<LiveSessionParts, "watchers" | 
 
 /** What a call needs beside the session: its engine, a fork's source, a migration's target. */
 type Fetched = { readonly engine: Engine } & Pick<OperationContext, "forkSource" | "migrationTarget">;
+
+type PreparedContext = OperationContext & Pick<RunStart, "giveBack">;
 
 /** Brings a session into memory with the engine of its revision, and drops it again. */
 export class SessionLoader {
@@ -106,21 +109,21 @@ export class SessionLoader {
 
   /**
    * Prepares an operation; `giveBack` is called after it, to return what the tenant granted for a run that
-   * did not begin.
+   * did not begin. Commands are prepared in their order; one that waits for another object holds up no read.
    */
-  contextFor(
-    call: SessionCall,
-    remove: OperationContext["remove"],
-  ): Promise<OperationContext & Pick<RunStart, "giveBack">> {
-    return this.#inTurn(async () => {
-      const [deleted, { engine, ...fetched }] = await Promise.all([
-        this.#parts.removal.wasDeletedUnderKeyOf(call),
-        this.#fetchFor(call),
-      ]);
-      const start = await this.#requestRunStart(engine, call);
-      const context = this.#operationContext(engine, call, start);
-      return { ...start, ...context, ...fetched, stored: this.#stored, deleted, remove };
-    });
+  contextFor(call: SessionCall, remove: OperationContext["remove"]): Promise<PreparedContext> {
+    const prepare = (): Promise<PreparedContext> => this.#prepare(call, remove);
+    return findOperation(call.op).kind === "read" ? prepare() : this.#inTurn(prepare);
+  }
+
+  async #prepare(call: SessionCall, remove: OperationContext["remove"]): Promise<PreparedContext> {
+    const [deleted, { engine, ...fetched }] = await Promise.all([
+      this.#parts.removal.wasDeletedUnderKeyOf(call),
+      this.#fetchFor(call),
+    ]);
+    const start = await this.#requestRunStart(engine, call);
+    const context = this.#operationContext(engine, call, start);
+    return { ...start, ...context, ...fetched, stored: this.#stored, deleted, remove };
   }
 
   #drop(removed: boolean): void {

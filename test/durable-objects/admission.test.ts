@@ -217,3 +217,25 @@ test("★ RE-4 RE-3: what a refused command gives back late does not end what th
   await expect.poll(used).toBe(2_000);
   await expect.poll(booked).toBe(2_000);
 });
+
+test("RE-3: a session is read at once while a message waits for its tenant's object", async () => {
+  const key = await keyOf("slow-tenant");
+  const made = await api("POST", "/sessions", { body: { agent: "text" }, key });
+  const path = `/sessions/${made.body["id"]}`;
+  const [asked, answer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await replaceMethod(tenantStub("slow-tenant"), "begin", (there) => async (...args) => {
+    asked.resolve();
+    await answer.promise;
+    return there(...args);
+  });
+  const order: string[] = [];
+  const sent = api("POST", `${path}/messages`, { body: { content: "Go" }, key }).then(() =>
+    order.push("sent"),
+  );
+  await asked.promise;
+  expect((await api("GET", path, { key })).status).toBe(200);
+  order.push("read");
+  answer.resolve();
+  await sent;
+  expect(order).toEqual(["read", "sent"]);
+});
