@@ -7,7 +7,7 @@ export interface Clock {
    * Reports whether live work runs and when the next deadline is; outside a drive this sets the alarm in the
    * commit.
    */
-  readonly rest: (live: boolean, at: number | null) => void;
+  readonly schedule: (live: boolean, at: number | null) => void;
   /**
    * Keeps the alarm that is set, unless it is null, until the next drive: an earlier isolate may have set it for more than
    * the stored state says.
@@ -24,7 +24,7 @@ export interface Clock {
    * may sleep at once.
    */
   readonly whileDriving: (ms: number, run: () => void) => PendingWait | null;
-  /** Wakes at `at` as well, unless it is null; this counts from the next `rest`. */
+  /** Wakes at `at` as well, unless it is null; this counts from the next `schedule`. */
   readonly alsoWakeAt: (at: number | null) => void;
 }
 
@@ -69,7 +69,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
     if (!driving && !live) timers.rest();
   };
 
-  const rest: Clock["rest"] = (isLive, at) => {
+  const schedule: Clock["schedule"] = (isLive, at) => {
     live = isLive;
     due = at;
     if (!driving) arm();
@@ -77,7 +77,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   };
 
   return {
-    rest,
+    schedule,
     drive: async (idle) => {
       driving = true;
       armed = null;
@@ -97,7 +97,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
     },
     reset: (at) => {
       extra = null;
-      rest(false, at);
+      schedule(false, at);
     },
     after: timers.after,
     whileDriving: (ms, run) => (driving ? driveWaits.after(ms, run) : null),

@@ -93,6 +93,9 @@ export const readSeenRows = (sql: SqlStorage, run: string, turn: number): Return
   return found.filter(({ row }) => row.saw !== undefined);
 };
 
+/** Returns the place in the ledger behind all rows that were stored with events up to `seq`. */
+export const ledgerEndAt = (seq: number): number => (seq + 1) * rowsPerCommit;
+
 /** Finds the thread's newest answered call before a place in the ledger. */
 export const findAnsweredCall = (sql: SqlStorage, thread: string, before: number): LedgerRow | null => {
   for (const { n, row } of readLedger(sql))

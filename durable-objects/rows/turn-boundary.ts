@@ -1,9 +1,10 @@
-import type { EditRow, LedgerRow, PastPlace, PastView, TurnBoundary } from "../../src/agent/state/records.ts";
+import type { EditRow, PastPlace, PastView, TurnBoundary } from "../../src/agent/state/records.ts";
 import { callsOf } from "../../src/chat/view.ts";
 import type { EventText } from "../../src/session/event-lines.ts";
 import { rebuildChat } from "./context-rows.ts";
 import type { LogRow } from "./event-log.ts";
 import { readLogBackwards } from "./event-log.ts";
+import { findAnsweredCall, ledgerEndAt } from "./ledger.ts";
 
 /** Finds a place in the past of a thread between its turns, and the chat as it was there. */
 
@@ -77,20 +78,18 @@ const describeBoundary = (
   seq: number,
   reported: ReadonlySet<number>,
 ): TurnBoundary => {
-  const rows = (): IteratorObject<LogRow> => readLogBackwards(sql).filter(({ first }) => first <= seq);
   const edits = (): IteratorObject<EditRow> =>
-    rows()
+    readLogBackwards(sql)
+      .filter(({ first }) => first <= seq)
       .flatMap((row) => row.edits.map((json) => JSON.parse(json) as EditRow).reverse())
       .filter(({ after }) => after < seq);
-  const saw = rows()
-    .flatMap(({ ledger }) => ledger.map((json) => JSON.parse(json) as LedgerRow).reverse())
-    .find((row) => row.thread === thread && row.outcome === "ok" && row.saw !== undefined);
+  const answered = findAnsweredCall(sql, thread, ledgerEndAt(seq));
   return {
     seq,
     edit: edits().find(() => true)?.edit ?? 0,
     pos: reported.values().reduce((newest, pos) => Math.max(newest, pos), -1),
-    seen: saw?.saw?.pos ?? -1,
-    lastUsage: saw?.usage ?? null,
+    seen: answered?.saw?.pos ?? -1,
+    lastUsage: answered?.usage ?? null,
     effects: edits().find(({ effects }) => effects?.thread === thread)?.effects?.states ?? {},
   };
 };

@@ -324,7 +324,7 @@ export const createDriver = (host: Host): Driver => {
     const intents = intentsOf(host, session, host.now());
     works.review(intents);
     for (const intent of intents) if (!works.has(intent.key)) begin(intent);
-    host.rest(works.size() > 0, nextDeadline(session, host.now()));
+    host.schedule(works.size() > 0, nextDeadline(session, host.now()));
   };
 
   return {

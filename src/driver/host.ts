@@ -101,7 +101,7 @@ export interface Host extends TeamRules {
     refresh(): Promise<void>;
   };
   /** Says when the driver next has work: `live` means that work is running now, `at` is the earliest deadline. */
-  rest(live: boolean, at: number | null): void;
+  schedule(live: boolean, at: number | null): void;
   /** Logs an outcome that came too late to be used; it changes nothing. */
   late(outcome: {
     readonly thread: string;

@@ -9,7 +9,7 @@ const forgetfulHost = (failures: unknown[]): Partial<Host> => ({
   read: () => session,
   update: (change) => change as never,
   now: () => 0,
-  rest: () => undefined,
+  schedule: () => undefined,
   entries: { heads: () => [] } as never,
   briefing: { reflections: null } as never,
   migration: { follows: null } as never,

@@ -303,7 +303,7 @@ export const openBench = ({
       },
     } as never,
     clock: {
-      rest: (live: boolean, at: number | null) => {
+      schedule: (live: boolean, at: number | null) => {
         mine.busy = live;
         mine.alarm = at;
       },
