@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { parseJson } from "../../chat/json.ts";
 import type { Team } from "../team.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 
@@ -15,19 +16,11 @@ type McpLock = Team["mcp_lock"];
 
 const mendHint = "create it again with: npx limpet build <team> --lock-mcp";
 
-const parse = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
 /** Reads the lock of a team folder; one that cannot be read is an error, since it would approve nothing. */
 export const readLock = (report: FolderReport, files: TeamFiles): McpLock => {
   const text = files.get(lockFile);
   if (text === undefined) return {};
-  const read = lockSchema.safeParse(parse(String(text)));
+  const read = lockSchema.safeParse(parseJson(String(text)));
   if (read.success) return read.data.servers;
   const issue = read.error.issues[0];
   const where = issue === undefined || issue.path.length === 0 ? "" : ` at ${issue.path.join(".")}`;
