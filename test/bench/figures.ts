@@ -205,13 +205,6 @@ const specs = {
     as: "ratio",
     most: 1.5,
   },
-  memoryMore: {
-    part: "fresh",
-    name: "memory of a live session, of the next 200",
-    how: "the same while the first 200 stay, so without what an isolate's heap grows by once",
-    unit: "KB",
-    as: "ratio",
-  },
   turnText: {
     part: "fresh",
     name: "text to one watcher for a turn with a call",

@@ -2,7 +2,6 @@ import { globSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { call } from "./client.ts";
-import type { Line } from "./client.ts";
 import { firstReply, gather, loop, watchedTurns } from "./scenarios.ts";
 import { startWorker } from "./server.ts";
 import type { WorkerServer } from "./server.ts";
@@ -43,14 +42,9 @@ const measureSide = async (
   await warmProxy(server);
   results.add("coldReply", (await firstReply(server)).wall, side);
   for (let count = 0; count < 20; count++) await firstReply(server);
-  let before = server.memory();
-  const lines: Line[] = [];
-  for (const name of ["memory", "memoryMore"] as const) {
-    lines.push(...(await gather(server, sessions)));
-    const after = server.memory();
-    results.add(name, (after - before) / sessions / 1_000, side);
-    before = after;
-  }
+  const before = server.memory();
+  const lines = await gather(server, sessions);
+  results.add("memory", (server.memory() - before) / sessions / 1_000, side);
   for (const line of lines) line.close();
   const bytes = await watchedTurns(server, 50);
   results.add("turnText", bytes.text / 1_000, side);
