@@ -19,6 +19,8 @@ export interface TargetAttempts {
   readonly coolingUntil: number;
   /** Code of its cooldown or last failure. */
   readonly code?: ModelErrorCode;
+  /** Message of its last failure in this turn. */
+  readonly message?: string;
   /** Time at which a wait that exceeded `maxWait` would have ended. */
   readonly retryAt?: number;
 }
@@ -42,8 +44,9 @@ export type FailureDecision =
     }
   | {
       readonly kind: "fail";
-      /** First target's code. */
+      /** First target's code, and the message of its failure. */
       readonly code: ModelErrorCode;
+      readonly message: string;
       /** Time at which a retry would be possible, if a wait exceeded `maxWait`. */
       readonly retryAt?: number;
       readonly chain: FallbackChain;
@@ -96,6 +99,7 @@ export const decideAfterFailure = (
     failures: before.failures + 1,
     malformed: before.malformed + (isMalformed(failure.code) ? 1 : 0),
     code: failure.code,
+    message: failure.message,
   };
   if (!mayRetry(failure, target, policy)) return giveUpTarget(failure, replaceCurrent(chain, target), now);
   const backoff = Math.min(policy.baseDelay * 2 ** before.failures, longestBackoff);
@@ -125,11 +129,12 @@ const giveUpTarget = (failure: ModelFailure, chain: FallbackChain, now: number):
   const { remedy } = codeRules[failure.code];
   const exhausted = failure.retryable || remedy !== "fail";
   const next = chain.list.findIndex((target, index) => index > chain.current && target.coolingUntil <= now);
-  const first = chain.list[0]?.code ?? failure.code;
+  const first = { ...failure, ...chain.list[0] };
   if (remedy === "fail" && !failure.retryable) {
     // A failure before the last target, and a request that is too long, keep their own code.
     const own = next >= 0 || failure.code === "context_overflow";
-    return { kind: "fail", code: own ? failure.code : first, chain, exhausted: false };
+    const { code, message } = own ? failure : first;
+    return { kind: "fail", code, message, chain, exhausted: false };
   }
   if (next >= 0 && !chain.committed) {
     return { kind: "next_target", index: next, chain: { ...chain, current: next }, exhausted };
@@ -137,7 +142,8 @@ const giveUpTarget = (failure: ModelFailure, chain: FallbackChain, now: number):
   const waits = chain.list.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt]));
   return {
     kind: "fail",
-    code: first,
+    code: first.code,
+    message: first.message,
     ...(waits.length > 0 && { retryAt: Math.min(...waits) }),
     chain,
     exhausted,

@@ -158,14 +158,18 @@ agents: [{ name: helper, effects: [], fallbacks: ${fallbacks} }]`;
   expect(await say(none)).toMatchObject({ state: "failed", reason: "provider_overloaded" });
 });
 
-test("MO-27: all targets failed: the run ends with the first target's code", async () => {
+test("MO-27: all targets failed: the run ends with the first target's code and what was said of it", async () => {
   const yaml = `
 providers:
   - { name: a, kind: scripted, model: ma, rate_limit: { max_retries: 0 }, fallbacks: [b], script: ${scriptOf("no", busy)} }
   - { name: b, kind: scripted, model: mb, rate_limit: { max_retries: 0 }, script: ${scriptOf("no", "fail: [{ status: 429, times: 9 }],")} }
 agents: [{ name: helper, effects: [] }]`;
   const bench = await benchOf(yaml, {}, {});
-  expect(await say(bench)).toMatchObject({ state: "failed", reason: "provider_overloaded" });
+  expect(await say(bench)).toMatchObject({
+    state: "failed",
+    reason: "provider_overloaded",
+    error: { code: "provider_overloaded", detail: "The provider is overloaded (a/ma, HTTP 529)." },
+  });
 });
 
 test("CF-22: each target has the window of its own provider and model", async () => {

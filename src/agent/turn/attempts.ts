@@ -156,8 +156,8 @@ const retryAttempt = (
 const giveUpRun = (
   draft: Draft,
   threadId: string,
-  { message, retryable }: ModelFailure,
-  { code, retryAt }: Extract<FailureDecision, { kind: "fail" }>,
+  { retryable }: ModelFailure,
+  { code, message, retryAt }: Extract<FailureDecision, { kind: "fail" }>,
 ): void => {
   const error = retryAt === undefined ? message : `${message} (retry_at ${new Date(retryAt).toISOString()})`;
   const run = runOf(draft, threadId);
