@@ -1,6 +1,11 @@
 import { allowedOutput, estimateCost } from "../agent/budgets/bounds.ts";
 import { createThreadJudge } from "../agent/calls/grants.ts";
-import { buildTurnRequest, createContextSnapshot, originOf } from "../agent/context/request.ts";
+import {
+  buildTurnRequest,
+  createContextSnapshot,
+  originOf,
+  refusedBeforeOf,
+} from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import type { ModelCall } from "../agent/state/phase.ts";
 import { attemptId } from "../agent/state/phase.ts";
@@ -59,7 +64,7 @@ const requestOf = (
     hidden: run.hidden,
     schema: run.outputSchema,
     previous: thread.previousNewest,
-    refusedBefore: thread.refusedBefore,
+    refusedBefore: refusedBeforeOf(thread, target),
     messages,
     maxTokens: allowedOutput(target, call.input, call.reservation.output),
     media: (blob) => host.media(blob),

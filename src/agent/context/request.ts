@@ -11,6 +11,8 @@ import type { Thread } from "../state/thread.ts";
 import { requestTokens, declaresTools, planInstruction } from "../transaction/next-request.ts";
 import type { ThinkingPhase } from "../transaction/next-request.ts";
 
+type TargetName = Pick<ModelTarget, "provider" | "model">;
+
 interface RequestFacts {
   readonly agent: Agent;
   readonly target: ModelTarget;
@@ -22,7 +24,7 @@ interface RequestFacts {
   readonly schema: Json | null;
   /** The newest message of the thread's previous call. */
   readonly previous: string | null;
-  /** The `pos` before which no opaque data is sent. */
+  /** The `pos` before which the target gets no opaque data back. */
   readonly refusedBefore: number;
   readonly messages: ModelRequest["messages"];
   readonly maxTokens: number;
@@ -80,6 +82,10 @@ export const originOf = (
 export const modelOverrideFor = ({ model, modelScope }: Session, { child }: Thread): string | null =>
   child === null || modelScope === "tree" ? model : null;
 
+/** Returns the `pos` before which a model target gets nothing back of what it signed or encrypted. */
+export const refusedBeforeOf = ({ refusedBefore }: Thread, target: TargetName): number =>
+  refusedBefore[`${target.provider}/${target.model}`] ?? 0;
+
 /** Records what the request of an attempt is made of. */
 export const createContextSnapshot = (
   agent: Agent,
@@ -87,7 +93,7 @@ export const createContextSnapshot = (
   run: Run,
   { from: { edit, override }, call }: Pick<ThinkingPhase, "from" | "call">,
 ): ContextSnapshot => {
-  const { depth, nextPos, previousNewest, refusedBefore } = thread;
+  const { depth, nextPos, previousNewest } = thread;
   const { light, hidden, outputSchema, target } = run;
   const { provider, model, window } = target;
   const size = requestTokens(agent, thread, run);
@@ -104,7 +110,7 @@ export const createContextSnapshot = (
     hidden,
     previous: previousNewest,
     schema: outputSchema,
-    refused_before: refusedBefore,
+    refused_before: refusedBeforeOf(thread, target),
     hash: null,
   };
 };

@@ -1,5 +1,5 @@
 import { pauseAfter } from "../state/ask.ts";
-import { isSealed } from "../../chat/opaque.ts";
+import { isSealedBy } from "../../chat/opaque.ts";
 import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
@@ -13,7 +13,7 @@ import {
   reportTruncatedInput,
 } from "../calls/model-call.ts";
 import type { ModelCall, Ticket } from "../state/phase.ts";
-import { modelOverrideFor } from "../context/request.ts";
+import { modelOverrideFor, refusedBeforeOf } from "../context/request.ts";
 import { targetAt } from "../definition/agent.ts";
 import { changePlan } from "../hooks/plan.ts";
 import { compactOverflow, keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
@@ -123,13 +123,15 @@ export const failAttempt = (
 };
 
 /**
- * Leaves signed and encrypted reasoning out of later requests: the provider refuses what it sent before, as after a
- * change of its account. Returns false if none was sent, so that nothing would change.
+ * Leaves signed and encrypted reasoning out of later requests to a model target: its provider refuses what it sent
+ * before, as after a change of its account. Returns false if none was sent, so that nothing would change.
  */
-const leaveOutReasoning = (draft: Draft, threadId: string, { message }: ModelFailure): boolean => {
+const leaveOutReasoning = (draft: Draft, threadId: string, failure: ModelFailure): boolean => {
+  const { provider, model, message } = failure;
   const thread = threadOf(draft, threadId);
-  if (!thread.chat.some((each) => each.pos >= thread.refusedBefore && isSealed(each))) return false;
-  thread.refusedBefore = thread.nextPos;
+  const before = refusedBeforeOf(thread, failure);
+  if (!thread.chat.some((each) => each.pos >= before && isSealedBy(each, failure))) return false;
+  thread.refusedBefore = { ...thread.refusedBefore, [`${provider}/${model}`]: thread.nextPos };
   const what = `${message} The chat goes on without it.`;
   emit(draft, threadId, "error", { code: "reasoning_refused", message: what, retryable: true });
   return true;
