@@ -33,7 +33,7 @@ export interface FallbackChain {
   readonly committed: boolean;
 }
 
-/** Consequence of a failed attempt. `chain` is the new state; `exhausted` means that the target was given up. */
+/** Consequence of a failed attempt. `chain` is the new state; `exhausted` means that the target's retries are used up. */
 export type FailureDecision =
   | { readonly kind: "retry"; readonly at: number; readonly chain: FallbackChain; readonly exhausted: false }
   | {
@@ -127,7 +127,7 @@ const replaceCurrent = (chain: FallbackChain, target: TargetAttempts): FallbackC
 /** Gives up the target for the next one that is not cooling, or ends the chain. */
 const giveUpTarget = (failure: ModelFailure, chain: FallbackChain, now: number): FailureDecision => {
   const { remedy } = codeRules[failure.code];
-  const exhausted = failure.retryable || remedy !== "fail";
+  const exhausted = failure.retryable;
   const next = chain.list.findIndex((target, index) => index > chain.current && target.coolingUntil <= now);
   const first = { ...failure, ...chain.list[0] };
   if (remedy === "fail" && !failure.retryable) {

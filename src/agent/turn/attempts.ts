@@ -96,7 +96,7 @@ const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
 
 const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
 
-/** Ends a failed attempt; if it was sent, `sent` holds what it saw. Returns whether its model target was given up. */
+/** Ends a failed attempt; if it was sent, `sent` holds what it saw. Returns whether its target's retries are used up. */
 export const failAttempt = (
   draft: Draft,
   threadId: string,
@@ -279,7 +279,7 @@ const retryEffectCall = (draft: Draft, threadId: string, each: EffectTry, failur
   return until === null;
 };
 
-/** Returns whether the model target was given up. */
+/** Returns whether the target's retries are used up. */
 export const failEffectCall = (
   draft: Draft,
   threadId: string,
@@ -287,7 +287,7 @@ export const failEffectCall = (
   failure: ModelFailure,
 ): boolean => {
   bookFailedCall(draft, threadId, each.call, failure, { retryAt: retryTime(draft, each, failure) });
-  return retryEffectCall(draft, threadId, each, failure);
+  return retryEffectCall(draft, threadId, each, failure) && failure.retryable;
 };
 
 /** Keeps a reply, unless its effect refuses it with a reason: then it counts as a failed attempt. */

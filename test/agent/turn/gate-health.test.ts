@@ -7,7 +7,9 @@ import { openBench } from "../../support/bench.ts";
 import { createProbe } from "../../support/probe.ts";
 import { engineOf } from "../../support/teams.ts";
 import { dataOf, ends } from "../loop/play.ts";
-import { compacted, talked } from "./gate-play.ts";
+import { compacted, openStage, purposes, talked } from "./gate-play.ts";
+import { startFakeProvider } from "../../support/fake-provider.ts";
+import { wireEnv } from "../../engine/harness.ts";
 
 /** What a session knows of its providers' health while a run goes on (MO-27, MO-28). */
 
@@ -142,6 +144,41 @@ test("MO-27: while the first target cools, the next run's summary goes to the fa
     false,
   ]);
 });
+
+const tooLarge = "Request too large for play on tokens per min (TPM): Limit 300, Requested 400.";
+
+test.each([
+  ["413", { status: 413, body: "" }],
+  ["a context that is too long", { status: 400, body: { error: { code: "context_length_exceeded" } } }],
+  [
+    "429, since it alone exceeds the limit of a minute",
+    { status: 429, body: { error: { code: "rate_limit_exceeded", message: tooLarge } } },
+  ],
+])(
+  "MO-28: a request that is too large (%s) cools no target, whether it is a summary or a turn",
+  async (_, refusal) => {
+    const fake = await startFakeProvider(() => ({ speech: { pieces: [{ text: "Waves. ".repeat(500) }] } }));
+    const yaml = `
+providers:
+  - { name: small, kind: openai, protocol: openai-chat, base_url: "${fake.url("openai")}", api_key: "\${KEY}", model: gpt-5.2 }
+agents: [{ name: tester, effects: [] }]
+`;
+    const { bench, told, gate } = await openStage(yaml, {}, { extras: { env: wireEnv(fake) } });
+    for (const text of ["Go", "On"]) {
+      bench.send(text);
+      await bench.idle();
+    }
+    fake.play(() => refusal);
+    bench.ok("compact");
+    await bench.idle();
+    bench.send("On");
+    await bench.idle();
+    await fake.close();
+    expect(new Set(purposes(bench).slice(2))).toEqual(new Set(["compaction", "turn"]));
+    expect(told.slice(2).map(({ code }) => code)).not.toContain("ok");
+    expect(gate("small").health).toEqual({});
+  },
+);
 
 test("MO-28: a session follows a reset within 30 s, also in the middle of a long turn", async () => {
   let time = 0;
