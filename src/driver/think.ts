@@ -66,6 +66,7 @@ const requestOf = (
     previous: thread.previousNewest,
     refusedBefore: refusedBeforeOf(thread, target),
     messages,
+    input: call.input,
     maxTokens: allowedOutput(target, call.input, call.reservation.output),
     media: (blob) => host.media(blob),
     context: {

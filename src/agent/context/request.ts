@@ -1,7 +1,7 @@
 import type { Json } from "../../chat/message.ts";
 import { withoutOpaque } from "../../chat/opaque.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { allowedOutput } from "../budgets/bounds.ts";
+import { allowedOutput, allowedThinking } from "../budgets/bounds.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
 import type { ModelCall } from "../state/phase.ts";
 import type { ContextSnapshot } from "../state/records.ts";
@@ -27,6 +27,8 @@ interface RequestFacts {
   /** The `pos` before which the target gets no opaque data back. */
   readonly refusedBefore: number;
   readonly messages: ModelRequest["messages"];
+  /** Estimated tokens of the request. */
+  readonly input: number;
   readonly maxTokens: number;
   readonly media: ModelRequest["media"];
   readonly context: ModelRequest["context"];
@@ -35,6 +37,14 @@ interface RequestFacts {
 /** Returns the tools that effects left in the turn: the agent's own list if that is all of them. */
 const toolsLeft = ({ specs }: Agent, hidden: Run["hidden"]): Agent["specs"] =>
   Object.keys(hidden).length === 0 ? specs : specs.filter(({ name }) => !Object.hasOwn(hidden, name));
+
+/** Returns a target's sampling with as much reasoning as the window leaves beside the reply. */
+const samplingFor = (target: ModelTarget, input: number): ModelTarget["sampling"] => {
+  const { sampling, thinking } = target;
+  const budgetTokens = allowedThinking(target, input);
+  if (budgetTokens === thinking) return sampling;
+  return { ...sampling, reasoning: budgetTokens === 0 ? { effort: "none" } : { budgetTokens } };
+};
 
 /** Builds a turn's request as a pure function of stored facts and the definition, so it can be rebuilt later. */
 export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
@@ -47,7 +57,7 @@ export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
     tools: toolsLeft(agent, hidden),
     toolChoice: agent.toolsDisabled ? "none" : "auto",
     maxTokens,
-    ...target.sampling,
+    ...samplingFor(target, facts.input),
     ...(agent.responseFormat === null ? {} : { responseFormat: agent.responseFormat }),
     ...(schema === null ? {} : { responseFormat: { type: "json_schema", schema } }),
     cache: target.cache,
