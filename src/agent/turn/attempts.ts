@@ -117,7 +117,7 @@ export const failAttempt = (
     pauseStep(draft, threadId, { on: "retry", until: now }, { attempt });
     return false;
   }
-  if (after.kind === "fail") giveUpRun(draft, threadId, failure, after);
+  if (after.kind === "fail") giveUpRun(draft, threadId, after);
   else retryAttempt(draft, threadId, failure, attempt, after);
   return after.exhausted;
 };
@@ -158,8 +158,7 @@ const retryAttempt = (
 const giveUpRun = (
   draft: Draft,
   threadId: string,
-  { retryable }: ModelFailure,
-  { code, message, retryAt }: Extract<FailureDecision, { kind: "fail" }>,
+  { code, message, retryable, retryAt }: Extract<FailureDecision, { kind: "fail" }>,
 ): void => {
   const error = retryAt === undefined ? message : `${message} (retry_at ${new Date(retryAt).toISOString()})`;
   const run = runOf(draft, threadId);
