@@ -15,7 +15,7 @@ import { wireEnv } from "../../engine/harness.ts";
 
 const hop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A gate of each provider, a hop away, and what waits to read one again. */
+/** A gate of each provider, a hop away, sessions at them, and what waits to read one again. */
 const gatesAt = (now: () => number) => {
   const waits: { readonly at: number; readonly work: () => void }[] = [];
   const states = new Map<string, GateState>();
@@ -53,8 +53,8 @@ const gatesAt = (now: () => number) => {
     waits.push(wait);
     return { isPending: () => waits.includes(wait) && wait.at > now() };
   };
-  const gates = createGates((name) => stub(name) as never, { now, whileDriving });
-  return { gates, waits, reset: () => states.clear() };
+  const open = () => createGates((name) => stub(name) as never, { now, whileDriving });
+  return { gates: open(), open, waits, reset: () => states.clear() };
 };
 
 const targets = [
@@ -179,6 +179,28 @@ agents: [{ name: tester, effects: [] }]
     expect(gate("small").health).toEqual({});
   },
 );
+
+test("MO-28: a success clears the cooldown for other sessions, however long the reply took", async () => {
+  let time = 0;
+  const { open } = gatesAt(() => time);
+  const callEnds = async (session: ReturnType<typeof open>, code: "overloaded" | "ok"): Promise<void> => {
+    session.gate("script").ended("a", false, { model: "play", code, exhausted: false, usage: null });
+    for (let hops = 0; hops < 4; hops++) await hop();
+  };
+  await callEnds(open(), "overloaded");
+  time = 61_000;
+  const trial = open();
+  trial.refresh(targets);
+  await hop();
+  await hop();
+  time = 121_000;
+  await callEnds(trial, "ok");
+  const next = open();
+  next.refresh(targets);
+  await hop();
+  await hop();
+  expect(next.health("script", "play").coolingUntil).toBe(0);
+});
 
 test("MO-28: a session follows a reset within 30 s, also in the middle of a long turn", async () => {
   let time = 0;
