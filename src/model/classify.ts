@@ -1,5 +1,6 @@
 import { fieldsOf, parseJson } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
+import { firstCharacters } from "../chat/text.ts";
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 import { modelError } from "./failure.ts";
 import type { AttemptOrigin } from "./failure.ts";
@@ -198,6 +199,9 @@ const adviceFor = (code: ModelErrorCode, { message }: ErrorDetails): string => {
   return needsResponses.test(message) ? " Set protocol: openai-responses for this provider." : "";
 };
 
+/** Characters of a model target's name in a message, which leave room for the rest. */
+const longestTarget = 120;
+
 /**
  * Returns the message for a failure: it names the model target, the status, the error type and the refused place, and
  * never quotes the vendor's sentence.
@@ -211,7 +215,8 @@ const messageOf = (
   const type = [...answer.types].find((name) => codesByType[name] !== undefined);
   const place = code === "invalid_request" ? answer.param : undefined;
   const known = [status === undefined ? undefined : `HTTP ${status}`, type, place];
-  const details = [`${provider}/${model}`, ...known.filter((detail) => detail !== undefined)];
+  const target = firstCharacters(`${provider}/${model}`, longestTarget);
+  const details = [target, ...known.filter((detail) => detail !== undefined)];
   return `${sentences[code]} (${details.join(", ")}).${adviceFor(code, answer)}`;
 };
 

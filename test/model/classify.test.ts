@@ -350,6 +350,14 @@ test("MO-25 MO-41: nothing of a body gets into the message but known error types
   });
 });
 
+test("MO-25: long names leave room for the way out within 300 characters", () => {
+  const long = { provider: "p".repeat(64), model: "m".repeat(200) };
+  const body = error({ code: "invalid_api_key" });
+  const { message } = classify({ status: 401, body, headers: new Headers() }, long, now);
+  expect(message).toMatch(/^The provider refuses the key .{120,}what that key may do\.$/);
+  expect(message.length).toBeLessThanOrEqual(300);
+});
+
 test("MO-26: a wait told in the body ends within a year, too", () => {
   const body = error({ details: [{ retryDelay: `${"9".repeat(400)}s` }] });
   expect(at(429, body).retryAfterMs).toBe(366 * 86_400_000);
