@@ -63,11 +63,13 @@ const createReadings = (stub: GateStub, { now, whileDriving }: HealthHost) => {
     pendingReads.delete(provider);
     if (rows !== null) store(provider, rows);
   };
+  const rowOf = (provider: string, model: string): HealthRow | undefined =>
+    knownOf(provider).rows.find((row) => row.model === model);
   return {
-    rowOf: (provider: string, model: string): HealthRow | undefined => {
-      const { readAt, rows } = knownOf(provider);
-      return now() - readAt < healthMaxAgeMs ? rows.find((row) => row.model === model) : undefined;
-    },
+    /** Returns what was last read of a model that failed lately, however long ago. */
+    rowOf,
+    recentRowOf: (provider: string, model: string): HealthRow | undefined =>
+      now() - knownOf(provider).readAt < healthMaxAgeMs ? rowOf(provider, model) : undefined,
     /** Stores the health that a gate returns when it is notified of an end; the run's next turn starts with it. */
     storeHealth: (provider: string, answer: Promise<readonly HealthRow[]>): void => {
       seen.set(provider, { ...knownOf(provider), askedAt: -Infinity });
@@ -91,7 +93,7 @@ const createHealth = (stub: GateStub, host: HealthHost) => {
   const ailing = new Set<string>();
   const report = (provider: string, { model, code, exhausted }: GateOutcome): void =>
     storeHealth(provider, stub(provider).report(model, code, exhausted));
-  /** Reports a success only if somebody sees the model as ill, which a health read under way may still tell. */
+  /** Reports a success only if somebody saw the model as ill, which a health read under way may still tell. */
   const recovered = async (provider: string, outcome: GateOutcome, failed: boolean): Promise<void> => {
     if (!failed) await pending(provider);
     if (failed || rowOf(provider, outcome.model) !== undefined) report(provider, outcome);
@@ -129,7 +131,7 @@ export const createGates = (
       release: (id) => void stub(provider).release(id).catch(ignore),
     }),
     health: (provider, model) => {
-      const row = health.rowOf(provider, model);
+      const row = health.recentRowOf(provider, model);
       if (row === undefined || row.available || row.until === null) return { coolingUntil: 0 };
       return { coolingUntil: row.until, ...(row.reason === null ? {} : { code: row.reason }) };
     },

@@ -164,11 +164,7 @@ export const archiveOf = (sql: Sql, session: string): Archive => ({
     readTablePage(sql, { table: "runs", blob: blobOf.run, column: "n", descending: true }, from),
   child: (id) => childReaderOf(sql).record(id),
   children: (from) =>
-    readTablePage(
-      sql,
-      { table: "children", blob: blobOf.child, column: "-started", descending: false },
-      from,
-    ),
+    readTablePage(sql, { table: "children", blob: blobOf.child, column: "n", descending: false }, from),
   messages: ({ thread, before, limit, retired }) =>
     sql
       .exec<{ pos: number }>(

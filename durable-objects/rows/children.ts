@@ -15,7 +15,7 @@ export const childReaderOf = (sql: SqlStorage): TransactionContext["children"] =
   of: (caller) =>
     readRecords(
       sql,
-      "SELECT id, json FROM children WHERE caller = ? ORDER BY started DESC LIMIT ?",
+      "SELECT id, json FROM children WHERE caller = ? ORDER BY n DESC LIMIT ?",
       caller,
       mostShownChildren,
     ),
@@ -25,10 +25,10 @@ export const writeChildren = (sql: SqlStorage, records: readonly ChildRecord[]):
   for (const record of new Map(records.map((each) => [each.id, each])).values()) {
     const json = rowJson(sql, blobOf.child(record.id), JSON.stringify(record));
     sql.exec(
-      "INSERT INTO children VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET json = excluded.json",
+      `INSERT INTO children VALUES (?, (SELECT ifnull(max(n), 0) + 1 FROM children), ?, ?)
+        ON CONFLICT (id) DO UPDATE SET json = excluded.json`,
       record.id,
       record.parent.thread,
-      record.started_at,
       json,
     );
   }

@@ -28,9 +28,10 @@ const schema = `
   CREATE TABLE items (id TEXT PRIMARY KEY, json TEXT NOT NULL) WITHOUT ROWID;
   -- runs that have ended, by their number
   CREATE TABLE runs (n INTEGER PRIMARY KEY, id TEXT NOT NULL, json TEXT NOT NULL);
-  -- called threads, written at their start and their end
-  CREATE TABLE children (id TEXT PRIMARY KEY, caller TEXT NOT NULL, started INTEGER NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
-  CREATE INDEX children_of ON children (caller, started);
+  -- called threads, numbered in the order in which they began; written at their start and their end
+  CREATE TABLE children (id TEXT PRIMARY KEY, n INTEGER NOT NULL, caller TEXT NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;
+  -- lists them in this order, and those of a caller
+  CREATE INDEX children_order ON children (n, id, caller);
   -- the task board
   CREATE TABLE tasks (n INTEGER PRIMARY KEY, json TEXT NOT NULL);
   -- one value or note of the shared stores a row; head = what a list shows of it; sizes in bytes

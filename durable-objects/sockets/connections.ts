@@ -6,7 +6,7 @@ import type { Principal } from "../../src/session/rpc.ts";
 export interface Flow {
   /** Counts a message; returns the number of frames of the connection, as far as it is known. */
   readonly recordSent: (characters: number, frames: number) => number;
-  /** Counts the oldest messages, of this many characters, as received by a reader that never acknowledges. */
+  /** Counts the oldest messages, of this many characters, as received without an acknowledgement. */
   readonly credit: (characters: number) => void;
   /** Returns the number of characters that were sent. */
   readonly sent: () => number;
@@ -16,7 +16,7 @@ export interface Flow {
   readonly acknowledge: (frames: number) => number;
   /** Returns the number of unacknowledged characters. */
   readonly unacknowledged: () => number;
-  /** Starts the time for the reader's next acknowledgement, unless it is running; returns whether it started now. */
+  /** Starts the time for what is done next unless an acknowledgement comes, if none is running; returns whether it did. */
   readonly wait: (ms: number, over: () => void) => boolean;
   /** Forgets a closed socket. */
   readonly forget: () => void;
@@ -92,6 +92,8 @@ export interface Connections {
   readonly post: (socket: WebSocket, message: string, frames: number) => void;
   /** Notifies a reader that has too much unacknowledged, paces it, and closes it if that lasts; returns whether it has. */
   readonly applyBackpressure: (socket: WebSocket) => boolean;
+  /** Sends more to a reader that has room, as soon as others had their turn. */
+  readonly goOnSoon: (socket: WebSocket) => void;
   /** Records an acknowledgement and returns whether the reader can take more again. */
   readonly acknowledge: (socket: WebSocket, frames: number) => boolean;
   /** Closes a socket whose credential has expired; returns whether it did. `seen` is that of `closeWithNotice`. */
@@ -162,10 +164,18 @@ const startWait = (
   return false;
 };
 
+/** Goes on after others had their turn, or earlier with an acknowledgement. */
+const waitForTurn = (flow: Flow, goOn: () => void): void => {
+  flow.wait(0, () => {
+    flow.credit(0);
+    goOn();
+  });
+};
+
 interface ConnectionParts {
   /** Returns the newest event's seq, where a reader that has seen all resumes. */
   readonly head: () => number;
-  /** Sends more to a paced reader. */
+  /** Sends more to a reader. */
   readonly resume: (socket: WebSocket) => void;
 }
 
@@ -216,6 +226,7 @@ export const createConnections = (
       send(socket, [JSON.stringify({ type: "lag", shed: "deltas", seq: after ?? head(), hint })]);
       return true;
     },
+    goOnSoon: (socket) => waitForTurn(flowOf(socket), () => goOn(socket)),
     acknowledge: (socket, frames) => {
       const flow = flowOf(socket);
       change(socket, { reader: "acknowledging", frames: flow.acknowledge(frames) });

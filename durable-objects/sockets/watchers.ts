@@ -63,32 +63,27 @@ const eventFrames = (lines: readonly string[], { principal }: Viewer): readonly 
   showEvents(lines, principal ?? nobody).map(eventFrame);
 
 /**
- * Sends what a socket lacks until it has seen all or is full; deltas begin again with whole items. While the
- * session is not in memory its log is unknown, and the socket goes on with the next commit.
+ * Sends the next page of what a socket lacks; until it has seen all or is full it goes on by itself, after others had
+ * their turn. Deltas begin again with whole items. While the session is not in memory its log is unknown, and the
+ * socket goes on with the next commit.
  */
 const sendMissing = (parts: WatcherParts, socket: WebSocket, first: readonly string[]): void => {
-  const { viewer, change, send, applyBackpressure, closeIfExpired } = parts.connections;
-  let frames = first;
+  const { viewer, change, send, applyBackpressure, closeIfExpired, goOnSoon } = parts.connections;
   const head = parts.head();
-  if (head === null) return send(socket, frames);
-  for (;;) {
-    if (closeIfExpired(socket)) return;
-    const seen = viewer(socket);
-    const { lines, read } = takeEvents(parts.replay(seen.after ?? head), {
-      filter: seen,
-      ...replayPage,
-    });
-    const after = (seen.after ?? head) + read;
-    frames = [...frames, ...eventFrames(lines, seen)];
-    if (after >= head || read === 0) break;
+  if (head === null) return send(socket, first);
+  if (closeIfExpired(socket)) return;
+  const seen = viewer(socket);
+  const { lines, read } = takeEvents(parts.replay(seen.after ?? head), { filter: seen, ...replayPage });
+  const after = (seen.after ?? head) + read;
+  const frames = [...first, ...eventFrames(lines, seen)];
+  if (after < head && read > 0) {
     change(socket, { after });
     send(socket, frames);
-    frames = [];
-    if (applyBackpressure(socket)) return;
+    if (!applyBackpressure(socket)) goOnSoon(socket);
+    return;
   }
   change(socket, { after: null });
   const live = JSON.stringify({ type: "live", seq: head });
-  const seen = viewer(socket);
   send(socket, [...frames, ...(takesDeltas(seen) ? itemStates(parts, seen) : []), live]);
 };
 

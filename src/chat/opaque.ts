@@ -1,4 +1,4 @@
-import type { Message, Part } from "./message.ts";
+import type { Message, Opaque, Part } from "./message.ts";
 
 /** Messages without the data that only their model understands, so that their wire forms can be cached. */
 const bareMessages = new WeakMap<Message, Message>();
@@ -10,8 +10,21 @@ const withoutData = (part: Part): Part => {
   return bare;
 };
 
-/** Returns whether a message holds what its provider may refuse: a signature, or encrypted reasoning. */
-export const isSealed = ({ parts }: Message): boolean => parts.some((part) => withoutData(part) !== part);
+/** Returns whether a message holds a signature or encrypted reasoning. */
+const isSealed = ({ parts }: Message): boolean => parts.some((part) => withoutData(part) !== part);
+
+/** Returns whether a message holds what a model target gets back and may refuse: its own signature or reasoning. */
+export const isSealedBy = (
+  { parts }: Message,
+  { provider, model }: Pick<Opaque, "provider" | "model">,
+): boolean =>
+  parts.some(
+    (part) =>
+      part.type !== "text" &&
+      "opaque" in part &&
+      part.opaque?.provider === provider &&
+      part.opaque.model === model,
+  );
 
 const bareMessage = (message: Message): Message => {
   const bare = bareMessages.get(message) ?? { ...message, parts: message.parts.map(withoutData) };

@@ -34,7 +34,7 @@ interface ModelCallPlan {
   readonly ended?: (outcome: ModelCallOutcome) => Promise<void>;
   /** Handles a call that the tenant's day does not pay for. */
   readonly uncovered: (draft: Draft, call: ModelCall, how: LeaseRefusal) => void;
-  /** Stores a failure and returns whether the target was given up; `sent` is set if the provider saw the request. */
+  /** Stores a failure and returns whether the target's retries are used up; `sent` is set if the provider saw the request. */
   readonly fail: (
     draft: Draft,
     call: ModelCall,

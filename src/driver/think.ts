@@ -1,6 +1,11 @@
 import { allowedOutput, estimateCost } from "../agent/budgets/bounds.ts";
 import { createThreadJudge } from "../agent/calls/grants.ts";
-import { buildTurnRequest, createContextSnapshot, originOf } from "../agent/context/request.ts";
+import {
+  buildTurnRequest,
+  createContextSnapshot,
+  originOf,
+  refusedBeforeOf,
+} from "../agent/context/request.ts";
 import type { Agent, ModelTarget } from "../agent/definition/agent.ts";
 import type { ModelCall } from "../agent/state/phase.ts";
 import { attemptId } from "../agent/state/phase.ts";
@@ -59,8 +64,9 @@ const requestOf = (
     hidden: run.hidden,
     schema: run.outputSchema,
     previous: thread.previousNewest,
-    refusedBefore: thread.refusedBefore,
+    refusedBefore: refusedBeforeOf(thread, target),
     messages,
+    input: call.input,
     maxTokens: allowedOutput(target, call.input, call.reservation.output),
     media: (blob) => host.media(blob),
     context: {

@@ -1,5 +1,6 @@
 import { fieldsOf, parseJson } from "../chat/json.ts";
 import type { Json } from "../chat/message.ts";
+import { firstCharacters } from "../chat/text.ts";
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 import { modelError } from "./failure.ts";
 import type { AttemptOrigin } from "./failure.ts";
@@ -192,20 +193,31 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
 /** OpenAI's phrases for a model, or tools with it, that it refuses over chat completions. */
 const needsResponses = /\b(supported in|use) \/?v1\/responses\b/i;
 
+/** Returns what a team can do about a failure, as a sentence with a space before it. */
+const adviceFor = (code: ModelErrorCode, { message }: ErrorDetails): string => {
+  if (code === "auth") return " Check the secret in its api_key or headers, and what that key may do.";
+  return needsResponses.test(message) ? " Set protocol: openai-responses for this provider." : "";
+};
+
+/** Characters of a model target's name in a message, which leave room for the rest. */
+const longestTarget = 120;
+
 /**
- * Returns the message for a failure: it names the status, the error type and the refused place, and never quotes the
- * vendor's sentence.
+ * Returns the message for a failure: it names the model target, the status, the error type and the refused place, and
+ * never quotes the vendor's sentence.
  */
-const messageOf = (code: ModelErrorCode, answer: ErrorDetails, status: number | undefined): string => {
+const messageOf = (
+  code: ModelErrorCode,
+  { provider, model }: AttemptOrigin,
+  answer: ErrorDetails,
+  status: number | undefined,
+): string => {
   const type = [...answer.types].find((name) => codesByType[name] !== undefined);
   const place = code === "invalid_request" ? answer.param : undefined;
-  const details = [status === undefined ? undefined : `HTTP ${status}`, type, place].filter(
-    (detail) => detail !== undefined,
-  );
-  const advice = needsResponses.test(answer.message)
-    ? " Set protocol: openai-responses for this provider."
-    : "";
-  return `${sentences[code]}${details.length === 0 ? "" : ` (${details.join(", ")})`}.${advice}`;
+  const known = [status === undefined ? undefined : `HTTP ${status}`, type, place];
+  const target = firstCharacters(`${provider}/${model}`, longestTarget);
+  const details = [target, ...known.filter((detail) => detail !== undefined)];
+  return `${sentences[code]} (${details.join(", ")}).${adviceFor(code, answer)}`;
 };
 
 /** Returns the wait that the answer asks for; Google sends it in the body (`details[].retryDelay`, in seconds). */
@@ -233,7 +245,7 @@ export const classify = (answer: ErrorAnswer, origin: AttemptOrigin, now: number
   const asked = code === "context_overflow" ? undefined : readShouldRetry(headers);
   const override = isBeyondLimit(code, details) ? false : asked;
   const requestId = headers.get("request-id") ?? headers.get("x-request-id");
-  return modelError(code, origin, messageOf(code, details, status), {
+  return modelError(code, origin, messageOf(code, origin, details, status), {
     ...(status !== undefined && { status }),
     ...(wait !== undefined && { retryAfterMs: wait }),
     ...(held !== undefined && { holdUntil: held }),

@@ -23,6 +23,13 @@ const minute = 60_000;
 const steps = [1, 5, 25, 60].map((minutes) => minutes * minute);
 const trialMs = 2 * minute;
 
+/** Ends a trial that said nothing of the model's health, so that the next caller may have one. */
+const endTrial = (health: Health | undefined): Health | undefined => {
+  if (health?.trialUntil === undefined) return health;
+  const { trialUntil: _, ...rest } = health;
+  return rest;
+};
+
 /**
  * Applies a failure to a model's health; `exhausted` means that the target's retries are used up. Failures during a
  * cooldown do not lengthen it, so that one turn's retries count once.
@@ -34,7 +41,8 @@ export const recordFailure = (
   now: number,
 ): Health | undefined => {
   const { cooldown } = codeRules[code];
-  if (cooldown === "never" || (cooldown === "exhausted" && !exhausted)) return health;
+  if (cooldown === "never") return endTrial(health);
+  if (cooldown === "exhausted" && !exhausted) return health;
   const fixed = typeof cooldown === "number" ? now + cooldown : 0;
   if (health !== undefined && now < health.until) {
     return fixed > health.until ? { ...health, until: fixed, reason: code } : health;

@@ -19,6 +19,9 @@ export interface TargetAttempts {
   readonly coolingUntil: number;
   /** Code of its cooldown or last failure. */
   readonly code?: ModelErrorCode;
+  /** Message of its last failure in this turn, and whether such a failure may be retried. */
+  readonly message?: string;
+  readonly retryable?: boolean;
   /** Time at which a wait that exceeded `maxWait` would have ended. */
   readonly retryAt?: number;
 }
@@ -31,7 +34,7 @@ export interface FallbackChain {
   readonly committed: boolean;
 }
 
-/** Consequence of a failed attempt. `chain` is the new state; `exhausted` means that the target was given up. */
+/** Consequence of a failed attempt. `chain` is the new state; `exhausted` means that the target's retries are used up. */
 export type FailureDecision =
   | { readonly kind: "retry"; readonly at: number; readonly chain: FallbackChain; readonly exhausted: false }
   | {
@@ -42,8 +45,10 @@ export type FailureDecision =
     }
   | {
       readonly kind: "fail";
-      /** First target's code. */
+      /** First target's code, and what else is to be said of its failure. */
       readonly code: ModelErrorCode;
+      readonly message: string;
+      readonly retryable: boolean;
       /** Time at which a retry would be possible, if a wait exceeded `maxWait`. */
       readonly retryAt?: number;
       readonly chain: FallbackChain;
@@ -96,6 +101,8 @@ export const decideAfterFailure = (
     failures: before.failures + 1,
     malformed: before.malformed + (isMalformed(failure.code) ? 1 : 0),
     code: failure.code,
+    message: failure.message,
+    retryable: failure.retryable,
   };
   if (!mayRetry(failure, target, policy)) return giveUpTarget(failure, replaceCurrent(chain, target), now);
   const backoff = Math.min(policy.baseDelay * 2 ** before.failures, longestBackoff);
@@ -123,21 +130,25 @@ const replaceCurrent = (chain: FallbackChain, target: TargetAttempts): FallbackC
 /** Gives up the target for the next one that is not cooling, or ends the chain. */
 const giveUpTarget = (failure: ModelFailure, chain: FallbackChain, now: number): FailureDecision => {
   const { remedy } = codeRules[failure.code];
-  const exhausted = failure.retryable || remedy !== "fail";
+  const { retryable: exhausted } = failure;
   const next = chain.list.findIndex((target, index) => index > chain.current && target.coolingUntil <= now);
-  const first = chain.list[0]?.code ?? failure.code;
+  const first = { ...failure, ...chain.list[0] };
   if (remedy === "fail" && !failure.retryable) {
     // A failure before the last target, and a request that is too long, keep their own code.
     const own = next >= 0 || failure.code === "context_overflow";
-    return { kind: "fail", code: own ? failure.code : first, chain, exhausted: false };
+    const { code, message, retryable } = own ? failure : first;
+    return { kind: "fail", code, message, retryable, chain, exhausted };
   }
   if (next >= 0 && !chain.committed) {
     return { kind: "next_target", index: next, chain: { ...chain, current: next }, exhausted };
   }
   const waits = chain.list.flatMap(({ retryAt }) => (retryAt === undefined ? [] : [retryAt]));
+  const { code, message, retryable } = first;
   return {
     kind: "fail",
-    code: first,
+    code,
+    message,
+    retryable,
     ...(waits.length > 0 && { retryAt: Math.min(...waits) }),
     chain,
     exhausted,

@@ -130,7 +130,7 @@ export interface Archive {
   readonly runs: (from: PageStart) => readonly PagedRow[];
   /** Returns a called thread, even one that has ended. */
   readonly child: (id: string) => ChildRecord | null;
-  /** Lists called threads, the newest first: each is placed by the negative time of its start. */
+  /** Lists called threads, live or not, in the order in which they began; their places are positive. */
   readonly children: (from: PageStart) => readonly PagedRow[];
   /** Lists messages, the newest first. */
   readonly messages: (query: {

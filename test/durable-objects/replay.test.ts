@@ -25,6 +25,8 @@ const unread = (seq: number, type: string, thread?: string): LoggedEvent => ({
 const setUp = (log: readonly LoggedEvent[], own: Partial<Connections> = {}) => {
   const sent: unknown[] = [];
   const failures: unknown[] = [];
+  const turns: (() => void)[] = [];
+  let reads = 0;
   const state: { head: number | null; seen: Viewer } = {
     head: log.length,
     seen: {
@@ -43,6 +45,7 @@ const setUp = (log: readonly LoggedEvent[], own: Partial<Connections> = {}) => {
     change: (_, change) => void (state.seen = { ...state.seen, ...change }),
     applyBackpressure: () => false,
     closeIfExpired: () => false,
+    goOnSoon: (each) => void turns.push(() => watchers.resume(each)),
     send: (_, frames) => void sent.push(...frames.map((frame): unknown => JSON.parse(frame))),
     ...own,
   };
@@ -51,11 +54,29 @@ const setUp = (log: readonly LoggedEvent[], own: Partial<Connections> = {}) => {
     sockets: () => [socket],
     connections: connections as Connections,
     items: { open: () => [] },
-    replay: (after) => (state.head === null ? [] : log.slice(after)),
+    replay: function* (after) {
+      for (const each of state.head === null ? [] : log.slice(after)) {
+        reads += 1;
+        yield each;
+      }
+    },
     head: () => state.head,
     failed: (error) => void failures.push(error),
   });
-  return { watchers, socket, sent, state, failures };
+  return {
+    watchers,
+    socket,
+    sent,
+    state,
+    failures,
+    /** Lets the socket go on; returns how many events were read for it since the last time, or null once it rests. */
+    turn: (): number | null => {
+      const before = reads;
+      const next = turns.shift();
+      next?.();
+      return next === undefined ? null : reads - before;
+    },
+  };
 };
 
 const everything = { deltas: "none", types: null, threads: null } as const;
@@ -79,6 +100,22 @@ test("AP-23: a filtered replay reads the events alone that the socket wants, and
   expect(state.seen.after).toBeNull();
 });
 
+test("AP-23: a filtered replay of a long log lets others come to their turn, and keeps the order with live events", () => {
+  const log = Array.from({ length: 100_000 }, (_, index) =>
+    index % 9_000 === 8_999 ? event(index + 1, "run_end") : unread(index + 1, "message_added"),
+  );
+  const { watchers, socket, sent, state, turn } = setUp(log);
+  watchers.start(socket, { ...everything, types: ["run_end"] }, 0, []);
+  expect(sent, "the events of the first 10,000").toHaveLength(1);
+  state.head = log.push(event(100_001, "run_end"));
+  watchers.publish(() => [event(100_001, "run_end").line()], 100_000);
+  for (let read = turn(); read !== null; read = turn()) expect(read).toBeLessThanOrEqual(10_000);
+  const wanted = log.flatMap(({ seq, type }) => (type === "run_end" ? [shownEvent(seq)] : []));
+  expect(wanted).toHaveLength(12);
+  expect(sent).toEqual([...wanted, { type: "live", seq: 100_001 }]);
+  expect(state.seen.after).toBeNull();
+});
+
 test("AP-26: a reader that is due while its session is not in memory goes on with the next commit, and misses nothing", () => {
   let applyBackpressure = true;
   const log = Array.from({ length: 250 }, (_, index) => event(index + 1, "run_end"));
@@ -98,8 +135,9 @@ test("AP-26: a reader that is due while its session is not in memory goes on wit
 test("AP-13: a replay ends with the reader's credential", () => {
   const log = Array.from({ length: 500 }, (_, index) => event(index + 1, "run_end"));
   let pages = 0;
-  const { watchers, socket, sent } = setUp(log, { closeIfExpired: () => (pages += 1) > 1 });
+  const { watchers, socket, sent, turn } = setUp(log, { closeIfExpired: () => (pages += 1) > 1 });
   watchers.start(socket, everything, 0, []);
+  while (turn() !== null);
   expect(sent).toEqual(log.slice(0, 200).map(({ seq }) => shownEvent(seq)));
 });
 

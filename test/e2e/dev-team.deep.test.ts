@@ -81,8 +81,8 @@ test("CF-40 TB-6: no coder begins before a person agrees, and the session rests 
   const threads = await listOf<Listed>(`/v1/sessions/${session}/threads`);
   expect(threads.map(({ agent, status }) => `${agent} ${status}`)).toEqual([
     "lead waiting",
-    "planner ended",
     "explorer ended",
+    "planner ended",
   ]);
   const notes = await listOf<{ name: string; content: string }>(`/v1/sessions/${session}/notes`);
   const plan = notes.find(({ name }) => name === "plan");

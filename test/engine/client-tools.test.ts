@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import type { Bench } from "../support/bench.ts";
 import { createProbe } from "../support/probe.ts";
 import { scripted } from "../support/scripts.ts";
-import { benchOf, eventsOf, lastText, refused } from "./harness.ts";
+import { startFakeProvider } from "../support/fake-provider.ts";
+import { benchOf, eventsOf, lastEvent, lastText, refused, say, wireEnv } from "./harness.ts";
 
 const pick = {
   name: "pick_color",
@@ -71,6 +72,24 @@ test("TB-38, SE-29: an error of the client is an error result; an output over 1 
   bench.ok("answer", { ask, decision: "result", output: "no screen", is_error: true });
   await bench.idle();
   expect(eventsOf(bench, "tool_call_end")[0]).toMatchObject({ outcome: "error", output: "no screen" });
+});
+
+test("MO-8: a failed result of nothing but white space has a text for a provider that refuses empty ones", async () => {
+  const call = { call: pick.name, args: { among: ["red"] } };
+  const fake = await startFakeProvider((_, count) => ({
+    speech: { pieces: count === 0 ? [call] : [{ text: "done" }] },
+  }));
+  const yaml = `
+providers:
+  - { name: main, kind: anthropic, base_url: "${fake.url("anthropic")}", api_key: "\${KEY}", model: claude-sonnet-5-5 }
+agents: [{ name: helper, effects: [], permissions: { preset: open } }]
+`;
+  const bench = await benchOf(yaml, { env: wireEnv(fake) }, { client_tools: [pick] });
+  await say(bench);
+  bench.ok("answer", { ask: asks(bench)[0]?.id, decision: "result", output: " \n", is_error: true });
+  await bench.idle();
+  await fake.close();
+  expect(lastEvent(bench, "run_end")).toMatchObject({ state: "completed", result: { text: "done" } });
 });
 
 test("TB-38, SE-18: a long output of a client is cut like a tool's, and recall has all of it", async () => {

@@ -120,6 +120,32 @@ test.each(dialects)(
   },
 );
 
+test("MO-3 MO-27: a fallback that refuses its reasoning takes nothing from the reasoning of the first target", async () => {
+  const [responses, anthropic] = dialects;
+  const [first, signed] = responses as (typeof dialects)[number];
+  const [second, , refusal] = anthropic as (typeof dialects)[number];
+  const yaml = `
+providers:
+  - { name: main, kind: openai, base_url: "${fake.url(first)}", api_key: "\${KEY}", model: ${models[first]}, rate_limit: { max_retries: 0 }, fallbacks: [spare] }
+  - { name: spare, kind: anthropic, base_url: "${fake.url(second)}", api_key: "\${KEY}", model: ${models[second]} }
+agents: [{ name: helper, effects: [] }]
+`;
+  const bench = openWith(createEngine(engineOptions(await teamOf(yaml), { env: wireEnv(fake) })));
+  fake.play(() => ({ speech: answer }));
+  await say(bench, "Look");
+  fake.play(({ kind, text }) => {
+    if (kind === first) return { status: 400, body: { error: { code: "model_not_found" } } };
+    return text.includes('"signature":"') ? refusal : { speech: answer };
+  });
+  await say(bench, "And now?");
+  expect(await say(bench, "And then?")).toMatchObject({ state: "completed" });
+  expect(eventsOf(bench, "error").filter(({ code }) => code === "reasoning_refused")).toHaveLength(1);
+  fake.play(() => ({ speech: answer }));
+  await say(bench, "And at last?");
+  expect(fake.requests.at(-1)).toMatchObject({ kind: first });
+  expect(fake.requests.at(-1)?.text.match(signed) ?? []).toHaveLength(1);
+});
+
 test("SE-45 MO-3: a fork leaves out what its source was refused", async () => {
   const [[kind, signed, refusal] = ["responses", / /g, {}]] = dialects;
   const engine = await engineFor(kind as Kind);

@@ -152,6 +152,21 @@ test("CF-20: a Secrets Store that does not answer ends the run as provider_auth 
   expect(fake.requests).toHaveLength(before);
 });
 
+test("CF-20 MO-25: a run whose key is refused says by whom, for which model and what to do, and no secret", async () => {
+  const bench = await benchOf(team(), { env: wireEnv(fake, { KEY: "sk-canary" }) }, {});
+  for (const status of [401, 403]) {
+    fake.play(() => ({ status, body: { error: { message: "Bad key sk-canary", code: "invalid_api_key" } } }));
+    expect(await say(bench)).toMatchObject({
+      reason: "provider_auth",
+      result: {
+        error: `The provider refuses the key or its permissions (main/gpt-6.1-sol, HTTP ${status}, invalid_api_key). Check the secret in its api_key or headers, and what that key may do.`,
+      },
+    });
+  }
+  fake.play(() => ({}));
+  expect(JSON.stringify(bench.events())).not.toContain("sk-canary");
+});
+
 test("CF-20: a secret that was taken away fails the next run, and none of its value is in the log", async () => {
   const env = wireEnv(fake, { KEY: "sk-canary" });
   const bench = await benchOf(team(), { env }, {});

@@ -77,6 +77,27 @@ test("CF-14: reasoning_effort is the agent's effort, and takes the place of the 
   expect(await asked(budget)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 4_096 } });
 });
 
+test.each([
+  ["has room for both", 1_000, 4_096],
+  ["is scarce: half of it", 6_700, 2_603],
+  ["has no room for it", 9_000, undefined],
+])(
+  "MO-6 MO-10: a budget of reasoning stays within the window beside the reply, when that %s",
+  async (_, words, budget) => {
+    const yaml = wire("anthropic", "claude-haiku-4-5", "context_window: 16000", "reasoning: { effort: low }");
+    const bench = await benchOf(yaml, { env: wireEnv(fake) }, {});
+    await say(bench, "Tide. ".repeat(words));
+    const { estimated_tokens: input } = lastEvent(bench, "llm_request_start") as { estimated_tokens: number };
+    const { max_tokens: most, thinking } = newest() as {
+      max_tokens: number;
+      thinking?: { budget_tokens: number };
+    };
+    expect(thinking?.budget_tokens).toEqual(budget);
+    expect(most).toBeLessThanOrEqual(16_000 - input - 256);
+    expect(most - (thinking?.budget_tokens ?? 0)).toBeGreaterThanOrEqual(1_024);
+  },
+);
+
 test("CF-13: an agent's reasoning stands for the provider's as a whole", async () => {
   const yaml = wire(
     "anthropic",
@@ -158,14 +179,18 @@ agents: [{ name: helper, effects: [], fallbacks: ${fallbacks} }]`;
   expect(await say(none)).toMatchObject({ state: "failed", reason: "provider_overloaded" });
 });
 
-test("MO-27: all targets failed: the run ends with the first target's code", async () => {
+test("MO-27: all targets failed: the run ends with the first target's code and what was said of it", async () => {
   const yaml = `
 providers:
   - { name: a, kind: scripted, model: ma, rate_limit: { max_retries: 0 }, fallbacks: [b], script: ${scriptOf("no", busy)} }
   - { name: b, kind: scripted, model: mb, rate_limit: { max_retries: 0 }, script: ${scriptOf("no", "fail: [{ status: 429, times: 9 }],")} }
 agents: [{ name: helper, effects: [] }]`;
   const bench = await benchOf(yaml, {}, {});
-  expect(await say(bench)).toMatchObject({ state: "failed", reason: "provider_overloaded" });
+  expect(await say(bench)).toMatchObject({
+    state: "failed",
+    reason: "provider_overloaded",
+    error: { code: "provider_overloaded", detail: "The provider is overloaded (a/ma, HTTP 529)." },
+  });
 });
 
 test("CF-22: each target has the window of its own provider and model", async () => {

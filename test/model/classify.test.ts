@@ -346,8 +346,16 @@ test("MO-25 MO-41: nothing of a body gets into the message but known error types
   const told = at(529, { error: { type: "overloaded_error", message: canary } }, { "request-id": "req_9" });
   expect(told).toMatchObject({
     requestId: "req_9",
-    message: "The provider is overloaded (HTTP 529, overloaded_error).",
+    message: "The provider is overloaded (default/m, HTTP 529, overloaded_error).",
   });
+});
+
+test("MO-25: long names leave room for the way out within 300 characters", () => {
+  const long = { provider: "p".repeat(64), model: "m".repeat(200) };
+  const body = error({ code: "invalid_api_key" });
+  const { message } = classify({ status: 401, body, headers: new Headers() }, long, now);
+  expect(message).toMatch(/^The provider refuses the key .{120,}what that key may do\.$/);
+  expect(message.length).toBeLessThanOrEqual(300);
 });
 
 test("MO-26: a wait told in the body ends within a year, too", () => {
@@ -404,7 +412,7 @@ test.each<[string, number, Json, string]>([
       type: "invalid_request_error",
       param: "reasoning.effort",
     }),
-    "The provider refuses the request (HTTP 400, invalid_request_error, reasoning.effort).",
+    "The provider refuses the request (default/m, HTTP 400, invalid_request_error, reasoning.effort).",
   ],
   [
     "Anthropic",
@@ -416,13 +424,13 @@ test.each<[string, number, Json, string]>([
         message: "tools.0.custom.input_schema: JSON schema is invalid. canary",
       },
     },
-    "The provider refuses the request (HTTP 400, invalid_request_error, tools.0.custom.input_schema).",
+    "The provider refuses the request (default/m, HTTP 400, invalid_request_error, tools.0.custom.input_schema).",
   ],
   [
     "a sentence without a place",
     400,
     error({ message: "canary: no", type: "invalid_request_error", param: "a canary's sentence" }),
-    "The provider refuses the request (HTTP 400, invalid_request_error).",
+    "The provider refuses the request (default/m, HTTP 400, invalid_request_error).",
   ],
   [
     "a model that is not asked over chat completions",
@@ -432,7 +440,7 @@ test.each<[string, number, Json, string]>([
       type: "invalid_request_error",
       param: "model",
     }),
-    "The provider does not know the model or the address (HTTP 404, invalid_request_error). Set protocol: openai-responses for this provider.",
+    "The provider does not know the model or the address (default/m, HTTP 404, invalid_request_error). Set protocol: openai-responses for this provider.",
   ],
   [
     "tools that a model does not take over chat completions",
@@ -443,19 +451,19 @@ test.each<[string, number, Json, string]>([
       type: "invalid_request_error",
       param: "reasoning_effort",
     }),
-    "The provider refuses the request (HTTP 400, invalid_request_error, reasoning_effort). Set protocol: openai-responses for this provider.",
+    "The provider refuses the request (default/m, HTTP 400, invalid_request_error, reasoning_effort). Set protocol: openai-responses for this provider.",
   ],
   [
     "a server without the Responses API",
     404,
     error({ message: "Invalid URL (POST /v1/responses)", type: "invalid_request_error" }),
-    "The provider does not know the model or the address (HTTP 404, invalid_request_error).",
+    "The provider does not know the model or the address (default/m, HTTP 404, invalid_request_error).",
   ],
   [
     "a long sentence of nothing but dots",
     400,
     error({ message: ".".repeat(60_000), type: "invalid_request_error" }),
-    "The provider refuses the request (HTTP 400, invalid_request_error).",
+    "The provider refuses the request (default/m, HTTP 400, invalid_request_error).",
   ],
 ])("MO-25: the message says where a request is refused, not how: %s", (_, status, body, message) => {
   expect(at(status, body).message).toBe(message);

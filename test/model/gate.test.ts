@@ -204,6 +204,18 @@ test("MO-28: after the cooldown the first caller gets the trial while others sti
   expect(readHealth(state, "p", null, 60_000).state).toBe(state);
 });
 
+test("MO-28: a trial that says nothing of the model's health ends, and the next caller gets the trial", () => {
+  const state = reportOutcome(emptyGate, "m", "server_error", false, 0);
+  const trial = readHealth(state, "p", "m", 60_000);
+  const refused = reportOutcome(trial.state, "m", "context_overflow", false, 61_000);
+  const next = readHealth(refused, "p", "m", 61_000);
+  expect(next.rows[0]).toMatchObject({ available: true, until: null });
+  expect(readHealth(next.state, "p", "m", 61_001).rows[0]).toMatchObject({
+    available: false,
+    until: 181_000,
+  });
+});
+
 test("MO-28: 429 cools only with its retries used up, quota for ten minutes, auth and cut streams never", () => {
   const until = (code: Parameters<typeof reportOutcome>[2], exhausted: boolean) =>
     readHealth(reportOutcome(emptyGate, "m", code, exhausted, 0), "p", null, 0).rows[0]?.until ?? 0;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { openAsks, play, refused, run } from "../agent/loop/play.ts";
 import type { Bench } from "../support/bench.ts";
-import { crew, delegate, mission } from "../support/crew.ts";
+import { crew, delegate, mission, passTurns } from "../support/crew.ts";
 import { replies, said } from "../support/scripts.ts";
 
 /** Lists of a session, page by page (AP-7). */
@@ -120,16 +120,40 @@ test("AP-7: asks come in the order in which they were put, by status if wished",
   expect(ids(page(bench, "asks", { status: "resolved" }))).toEqual([all[1]]);
 });
 
-test("AP-7: threads come page by page, callers first, then those that ended, the newest first", async () => {
+const startedThreads = (bench: Bench): readonly string[] =>
+  bench.events().flatMap(({ type, thread }) => (type === "run_start" ? [thread] : []));
+
+test("AP-7: threads come page by page, in the order in which they began", async () => {
   const call = said(delegate("coder"));
   const { bench } = await mission([
     { name: "lead", script: replies(call, call, call, said("All.")) },
     { name: "coder", script: replies(said("Made.")) },
   ]);
-  const pages = walk(bench, "threads", { limit: 2 });
-  expect(pages.map((each) => each.length)).toEqual([2, 2]);
-  expect(pages[0]?.[0]).toBe("main");
-  expect(new Set(pages.flat()).size).toBe(4);
+  const begun = startedThreads(bench);
+  expect(walk(bench, "threads", { limit: 2 })).toEqual([begun.slice(0, 2), begun.slice(2)]);
+});
+
+test("AP-7: threads that begin and end while the list is read come once each", async () => {
+  const call = said(delegate("coder"));
+  const { bench } = await crew([
+    { name: "lead", script: replies(call, call, call, said("All.")) },
+    { name: "coder", script: replies(said("Made.")) },
+  ]);
+  bench.send("x");
+  await passTurns({ bench }, 3);
+  const read: Page[] = [page(bench, "threads", { limit: 2 })];
+  const statuses = (bench.ok("threads")["data"] as unknown as readonly { status: string }[]).map(
+    ({ status }) => status,
+  );
+  expect(statuses).toContain("ended");
+  expect(statuses, "main and a called agent").toHaveLength(3);
+  bench.release();
+  await bench.idle();
+  for (let cursor = read[0]?.next_cursor; cursor != null; cursor = read.at(-1)?.next_cursor)
+    read.push(page(bench, "threads", { limit: 2, cursor }));
+  const all = startedThreads(bench);
+  expect(all).toHaveLength(4);
+  expect(read.flatMap(ids)).toEqual(all);
 });
 
 test("AP-41: each thread shows what it used with everything below it, main too, while it works and afterwards", async () => {

@@ -73,6 +73,8 @@ const checkResult = (value: Fields, where: string): string | null => {
   const blocks = list(value["content"]);
   if (value["is_error"] === true && blocks.some((block) => isFields(block) && block["type"] !== "text"))
     return `${where}: all content must be type "text" if "is_error" is true`;
+  if (value["is_error"] === true && blocks.length === 0 && isBlank(value["content"]))
+    return `${where}: content cannot be empty if "is_error" is true`;
   if ("content" in value && typeof value["content"] !== "string" && blocks.length === 0)
     return `${where}.content: empty`;
   return each(blocks, (block, at) => checkBlock(block, `${where}.content.${at}`));

@@ -282,9 +282,25 @@ export const hasExceededCost = (budgets: BudgetState, threadId: string): boolean
 /** Tokens of the window that a request leaves free. */
 const windowMargin = 256;
 
+/** Reasoning of fewer tokens is none. */
+const leastThinking = 1_024;
+
+/** Returns how many tokens reasoning with a budget of its own may take: at most half of what the request leaves free. */
+export const allowedThinking = (
+  { window, thinking }: Pick<ModelTarget, "window" | "thinking">,
+  input: number,
+): number => {
+  const half = Math.floor((window - input - windowMargin) / 2);
+  if (window === 0 || thinking <= half) return thinking;
+  return half < leastThinking ? 0 : half;
+};
+
 /** Returns the most tokens that a model target may write in a reply. */
-const mostOutput = ({ window, maxOutput }: ModelTarget, input: number): number =>
-  window === 0 ? maxOutput : Math.max(1, Math.min(maxOutput, window - input - windowMargin));
+const mostOutput = (target: ModelTarget, input: number): number => {
+  const { window, maxOutput } = target;
+  const room = window - input - windowMargin - allowedThinking(target, input);
+  return window === 0 ? maxOutput : Math.max(1, Math.min(maxOutput, room));
+};
 
 /** Returns how many output tokens a request may ask for: what its budget and the window leave. */
 export const allowedOutput = ({ window }: Pick<ModelTarget, "window">, input: number, held: number): number =>
@@ -310,8 +326,8 @@ export const estimateCost = (
   model: target.model,
   input,
   output,
-  thinking: target.thinking,
-  price: (tokens) => worstCost(target, input, tokens + target.thinking),
+  thinking: allowedThinking(target, input),
+  price: (tokens) => worstCost(target, input, tokens + allowedThinking(target, input)),
 });
 
 /** Checks the budget of a thread's turn; a model target that the agent has lost costs nothing. */

@@ -1,7 +1,7 @@
 import type { Json } from "../../chat/message.ts";
 import { withoutOpaque } from "../../chat/opaque.ts";
 import type { ModelRequest } from "../../model/completer.ts";
-import { allowedOutput } from "../budgets/bounds.ts";
+import { allowedOutput, allowedThinking } from "../budgets/bounds.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
 import type { ModelCall } from "../state/phase.ts";
 import type { ContextSnapshot } from "../state/records.ts";
@@ -10,6 +10,8 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { requestTokens, declaresTools, planInstruction } from "../transaction/next-request.ts";
 import type { ThinkingPhase } from "../transaction/next-request.ts";
+
+type TargetName = Pick<ModelTarget, "provider" | "model">;
 
 interface RequestFacts {
   readonly agent: Agent;
@@ -22,9 +24,11 @@ interface RequestFacts {
   readonly schema: Json | null;
   /** The newest message of the thread's previous call. */
   readonly previous: string | null;
-  /** The `pos` before which no opaque data is sent. */
+  /** The `pos` before which the target gets no opaque data back. */
   readonly refusedBefore: number;
   readonly messages: ModelRequest["messages"];
+  /** Estimated tokens of the request. */
+  readonly input: number;
   readonly maxTokens: number;
   readonly media: ModelRequest["media"];
   readonly context: ModelRequest["context"];
@@ -33,6 +37,14 @@ interface RequestFacts {
 /** Returns the tools that effects left in the turn: the agent's own list if that is all of them. */
 const toolsLeft = ({ specs }: Agent, hidden: Run["hidden"]): Agent["specs"] =>
   Object.keys(hidden).length === 0 ? specs : specs.filter(({ name }) => !Object.hasOwn(hidden, name));
+
+/** Returns a target's sampling with as much reasoning as the window leaves beside the reply. */
+const samplingFor = (target: ModelTarget, input: number): ModelTarget["sampling"] => {
+  const { sampling, thinking } = target;
+  const budgetTokens = allowedThinking(target, input);
+  if (budgetTokens === thinking) return sampling;
+  return { ...sampling, reasoning: budgetTokens === 0 ? { effort: "none" } : { budgetTokens } };
+};
 
 /** Builds a turn's request as a pure function of stored facts and the definition, so it can be rebuilt later. */
 export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
@@ -45,7 +57,7 @@ export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
     tools: toolsLeft(agent, hidden),
     toolChoice: agent.toolsDisabled ? "none" : "auto",
     maxTokens,
-    ...target.sampling,
+    ...samplingFor(target, facts.input),
     ...(agent.responseFormat === null ? {} : { responseFormat: agent.responseFormat }),
     ...(schema === null ? {} : { responseFormat: { type: "json_schema", schema } }),
     cache: target.cache,
@@ -80,6 +92,10 @@ export const originOf = (
 export const modelOverrideFor = ({ model, modelScope }: Session, { child }: Thread): string | null =>
   child === null || modelScope === "tree" ? model : null;
 
+/** Returns the `pos` before which a model target gets nothing back of what it signed or encrypted. */
+export const refusedBeforeOf = ({ refusedBefore }: Thread, target: TargetName): number =>
+  refusedBefore[`${target.provider}/${target.model}`] ?? 0;
+
 /** Records what the request of an attempt is made of. */
 export const createContextSnapshot = (
   agent: Agent,
@@ -87,7 +103,7 @@ export const createContextSnapshot = (
   run: Run,
   { from: { edit, override }, call }: Pick<ThinkingPhase, "from" | "call">,
 ): ContextSnapshot => {
-  const { depth, nextPos, previousNewest, refusedBefore } = thread;
+  const { depth, nextPos, previousNewest } = thread;
   const { light, hidden, outputSchema, target } = run;
   const { provider, model, window } = target;
   const size = requestTokens(agent, thread, run);
@@ -104,7 +120,7 @@ export const createContextSnapshot = (
     hidden,
     previous: previousNewest,
     schema: outputSchema,
-    refused_before: refusedBefore,
+    refused_before: refusedBeforeOf(thread, target),
     hash: null,
   };
 };

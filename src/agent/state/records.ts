@@ -28,7 +28,7 @@ export interface ContextSnapshot {
   /** The newest message of the previous call. */
   readonly previous: string | null;
   readonly schema: Json | null;
-  /** The `pos` before which signed and encrypted reasoning was left out. */
+  /** The `pos` before which the target's signed and encrypted reasoning was left out. */
   readonly refused_before: number;
   /** The SHA-256 of the sent body; null if the provider does not report it or the call was broken off. */
   readonly hash: string | null;

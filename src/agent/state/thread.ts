@@ -39,7 +39,7 @@ export const emptyChat = {
   lastHidden: [],
   lastUsage: null,
   previousNewest: null,
-  refusedBefore: 0,
+  refusedBefore: {},
   firstInput: null,
   warnedUtilization: false,
   effects: {},
@@ -133,8 +133,8 @@ export interface Thread {
   readonly lastUsage: Usage | null;
   /** The newest message of the previous request. */
   readonly previousNewest: string | null;
-  /** The `pos` before which signed and encrypted reasoning stays out of requests, since a provider refused it. */
-  readonly refusedBefore: number;
+  /** The `pos` before which each model target's signed and encrypted reasoning stays out of requests, since it refused it. */
+  readonly refusedBefore: Readonly<Record<string, number>>;
   readonly firstInput: Message | null;
   readonly warnedUtilization: boolean;
   /** State of each effect by its key. */

@@ -1,5 +1,5 @@
 import { pauseAfter } from "../state/ask.ts";
-import { isSealed } from "../../chat/opaque.ts";
+import { isSealedBy } from "../../chat/opaque.ts";
 import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
@@ -13,7 +13,7 @@ import {
   reportTruncatedInput,
 } from "../calls/model-call.ts";
 import type { ModelCall, Ticket } from "../state/phase.ts";
-import { modelOverrideFor } from "../context/request.ts";
+import { modelOverrideFor, refusedBeforeOf } from "../context/request.ts";
 import { targetAt } from "../definition/agent.ts";
 import { changePlan } from "../hooks/plan.ts";
 import { compactOverflow, keepMemo, preparingPhaseOf } from "../hooks/preparing.ts";
@@ -96,7 +96,7 @@ const endReasons: Partial<Record<ModelErrorCode, EndReason>> = {
 
 const noRetry = { maxRetries: 0, baseDelay: 0, maxWait: 0 };
 
-/** Ends a failed attempt; if it was sent, `sent` holds what it saw. Returns whether its model target was given up. */
+/** Ends a failed attempt; if it was sent, `sent` holds what it saw. Returns whether its target's retries are used up. */
 export const failAttempt = (
   draft: Draft,
   threadId: string,
@@ -117,19 +117,21 @@ export const failAttempt = (
     pauseStep(draft, threadId, { on: "retry", until: now }, { attempt });
     return false;
   }
-  if (after.kind === "fail") giveUpRun(draft, threadId, failure, after);
+  if (after.kind === "fail") giveUpRun(draft, threadId, after);
   else retryAttempt(draft, threadId, failure, attempt, after);
   return after.exhausted;
 };
 
 /**
- * Leaves signed and encrypted reasoning out of later requests: the provider refuses what it sent before, as after a
- * change of its account. Returns false if none was sent, so that nothing would change.
+ * Leaves signed and encrypted reasoning out of later requests to a model target: its provider refuses what it sent
+ * before, as after a change of its account. Returns false if none was sent, so that nothing would change.
  */
-const leaveOutReasoning = (draft: Draft, threadId: string, { message }: ModelFailure): boolean => {
+const leaveOutReasoning = (draft: Draft, threadId: string, failure: ModelFailure): boolean => {
+  const { provider, model, message } = failure;
   const thread = threadOf(draft, threadId);
-  if (!thread.chat.some((each) => each.pos >= thread.refusedBefore && isSealed(each))) return false;
-  thread.refusedBefore = thread.nextPos;
+  const before = refusedBeforeOf(thread, failure);
+  if (!thread.chat.some((each) => each.pos >= before && isSealedBy(each, failure))) return false;
+  thread.refusedBefore = { ...thread.refusedBefore, [`${provider}/${model}`]: thread.nextPos };
   const what = `${message} The chat goes on without it.`;
   emit(draft, threadId, "error", { code: "reasoning_refused", message: what, retryable: true });
   return true;
@@ -156,8 +158,7 @@ const retryAttempt = (
 const giveUpRun = (
   draft: Draft,
   threadId: string,
-  { message, retryable }: ModelFailure,
-  { code, retryAt }: Extract<FailureDecision, { kind: "fail" }>,
+  { code, message, retryable, retryAt }: Extract<FailureDecision, { kind: "fail" }>,
 ): void => {
   const error = retryAt === undefined ? message : `${message} (retry_at ${new Date(retryAt).toISOString()})`;
   const run = runOf(draft, threadId);
@@ -277,7 +278,7 @@ const retryEffectCall = (draft: Draft, threadId: string, each: EffectTry, failur
   return until === null;
 };
 
-/** Returns whether the model target was given up. */
+/** Returns whether the target's retries are used up. */
 export const failEffectCall = (
   draft: Draft,
   threadId: string,
@@ -285,7 +286,7 @@ export const failEffectCall = (
   failure: ModelFailure,
 ): boolean => {
   bookFailedCall(draft, threadId, each.call, failure, { retryAt: retryTime(draft, each, failure) });
-  return retryEffectCall(draft, threadId, each, failure);
+  return retryEffectCall(draft, threadId, each, failure) && failure.retryable;
 };
 
 /** Keeps a reply, unless its effect refuses it with a reason: then it counts as a failed attempt. */

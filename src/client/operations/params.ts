@@ -193,7 +193,7 @@ export interface OperationParams {
     /** As fields, as the provider got it, or as a text for people. */
     readonly format?: "json" | "provider" | "text";
   };
-  /** Lists the delegation tree: live threads with callers first, then ended ones, the newest first. */
+  /** Lists the delegation tree: the threads in the order in which they began, `main` first. */
   readonly threads: {
     readonly session: string;
     /** How many rows a page has at most. */

@@ -72,8 +72,9 @@ const resultBlock = (part: ToolResultPart, request: ModelRequest, target: WireTa
     type: "tool_result",
     tool_use_id: wireId(part.call),
   } satisfies Anthropic.Messages.ToolResultBlockParam;
-  const content = blocks.length === 0 ? "" : `,"content":[${blocks.join(",")}]`;
-  return `${JSON.stringify(head).slice(0, -1)}${content}${failed ? ',"is_error":true' : ""}}`;
+  // The API refuses a failed result without content.
+  const content = blocks.length === 0 ? textBlock("(no output)") : blocks.join(",");
+  return `${JSON.stringify(head).slice(0, -1)},"content":[${content}]${failed ? ',"is_error":true' : ""}}`;
 };
 
 const callBlock = ({ id, name, args }: ToolCallPart): string => {

@@ -48,6 +48,7 @@ const rebuildRequest = (
     previous: saw.previous,
     refusedBefore: saw.refused_before,
     messages: buildView(chat.shown, first).messages,
+    input: saw.size,
     maxTokens: saw.max_tokens,
     media: (blob) => archive.media(blob),
     context: {

@@ -236,7 +236,9 @@ const fillFork = (
     ...newThread("main", session.agent),
     ...fieldsAt(past, chat, history),
     recordMarks,
-    refusedBefore: Math.min(refusedBefore, past.pos + 1),
+    refusedBefore: Object.fromEntries(
+      Object.entries(refusedBefore).map(([target, before]) => [target, Math.min(before, past.pos + 1)]),
+    ),
     nextPos: past.pos + 1,
     run: null,
   };

@@ -13,7 +13,7 @@ import type { Usage } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../define-operation.ts";
 import { jsonAnswer, joinRows, rowsAnswer, defineRead } from "../define-operation.ts";
 import { showAsk } from "../event-lines.ts";
-import type { PageStart, Page, PagedRow } from "../paging.ts";
+import type { PageStart, Page, PagePosition, PagedRow } from "../paging.ts";
 import { cursorBindingOf, takeFitting, pageOf, pageQueryFields, pageRows, readCursor } from "../paging.ts";
 import { taskNumber, taskView } from "../../agent/state/board.ts";
 import { refuse } from "../problems.ts";
@@ -140,47 +140,46 @@ const endedThreadView = ({ id, agent, label, parent, depth, task, started_at, en
   return { ...base, task: firstCharacters(task, 200), ...came, started_at, ended_at };
 };
 
-/** Exceeds the place of every stored thread. */
-const beyondAll = 1e15;
-
-/** Number of places on each level of the tree. */
-const levelWidth = 1e13;
-
-/** Lists callers before the threads they called, the first called first, since stored rows have no such order. */
-const liveRows = (reads: ReadSource): readonly PagedRow[] =>
-  Object.values(reads.state.threads).map((thread) => ({
-    at: -8 * beyondAll + thread.depth * levelWidth + (reads.archive.child(thread.id)?.started_at ?? 0),
-    id: thread.id,
-    json: () => JSON.stringify(liveThreadView(reads, thread)),
-  }));
-
-const endedRows =
-  ({ state, archive }: ReadSource) =>
-  ({ position, limit: most }: PageStart): readonly PagedRow[] =>
-    archive
-      .children({ position, limit: most + Object.keys(state.threads).length })
-      .filter(({ id }) => state.threads[id] === undefined)
-      .slice(0, most)
-      .map((row) => ({
-        ...row,
-        json: () => JSON.stringify(endedThreadView(JSON.parse(row.json()) as ChildRecord)),
-      }));
+/** Shows a called thread by its row, which remains when the thread has left the live state. */
+const childView = (reads: ReadSource, row: PagedRow): Json => {
+  const thread = reads.state.threads[row.id];
+  return thread === undefined
+    ? endedThreadView(JSON.parse(row.json()) as ChildRecord)
+    : liveThreadView(reads, thread);
+};
 
 export const threadsOperation = defineRead({
   name: "threads",
-  summary: "Lists the delegation tree: live threads with callers first, then ended ones, the newest first.",
+  summary: "Lists the delegation tree: the threads in the order in which they began, `main` first.",
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/threads",
   params: pageSchema,
-  run: (context, query) =>
-    pageAnswer(context, { of: "threads", live: liveRows(context), stored: endedRows(context) }, query),
+  run: (context, query) => {
+    const live = Object.values(context.state.threads)
+      .filter(({ parent }) => parent === null)
+      .map((main) => ({ at: 0, id: main.id, json: () => JSON.stringify(liveThreadView(context, main)) }));
+    const stored = (from: PageStart): readonly PagedRow[] =>
+      context.archive
+        .children(from)
+        .map((row) => ({ ...row, json: () => JSON.stringify(childView(context, row)) }));
+    return pageAnswer(context, { of: "threads", live, stored }, query);
+  },
 });
 
-/** Returns the first threads of that list. */
+/** Follows the place of every thread. */
+const afterAll: PagePosition = { at: Number.MAX_SAFE_INTEGER, id: "", direction: "prev" };
+
+/** Lists all live threads, then the newest that have ended. */
 export const threadViews = (reads: ReadSource): readonly Json[] => {
-  const from = { position: null, limit: shownThreads };
-  const rows = pageRows([...liveRows(reads), ...endedRows(reads)(from)], from, false);
-  return rows.map((row) => JSON.parse(row.json()) as Json);
+  const live = Object.values(reads.state.threads);
+  const ended = reads.archive
+    .children({ position: afterAll, limit: shownThreads })
+    .filter(({ id }) => reads.state.threads[id] === undefined)
+    .slice(0, Math.max(0, shownThreads - live.length));
+  return [
+    ...live.map((thread) => liveThreadView(reads, thread)),
+    ...ended.map((row) => endedThreadView(JSON.parse(row.json()) as ChildRecord)),
+  ];
 };
 
 type AskSource = ReadSource & Pick<ReadContext, "principal">;

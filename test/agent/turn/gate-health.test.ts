@@ -7,13 +7,15 @@ import { openBench } from "../../support/bench.ts";
 import { createProbe } from "../../support/probe.ts";
 import { engineOf } from "../../support/teams.ts";
 import { dataOf, ends } from "../loop/play.ts";
-import { compacted, talked } from "./gate-play.ts";
+import { compacted, openStage, purposes, talked } from "./gate-play.ts";
+import { startFakeProvider } from "../../support/fake-provider.ts";
+import { wireEnv } from "../../engine/harness.ts";
 
 /** What a session knows of its providers' health while a run goes on (MO-27, MO-28). */
 
 const hop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-/** A gate of each provider, a hop away, and what waits to read one again. */
+/** A gate of each provider, a hop away, sessions at them, and what waits to read one again. */
 const gatesAt = (now: () => number) => {
   const waits: { readonly at: number; readonly work: () => void }[] = [];
   const states = new Map<string, GateState>();
@@ -51,8 +53,8 @@ const gatesAt = (now: () => number) => {
     waits.push(wait);
     return { isPending: () => waits.includes(wait) && wait.at > now() };
   };
-  const gates = createGates((name) => stub(name) as never, { now, whileDriving });
-  return { gates, waits, reset: () => states.clear() };
+  const open = () => createGates((name) => stub(name) as never, { now, whileDriving });
+  return { gates: open(), open, waits, reset: () => states.clear() };
 };
 
 const targets = [
@@ -141,6 +143,63 @@ test("MO-27: while the first target cools, the next run's summary goes to the fa
     true,
     false,
   ]);
+});
+
+const tooLarge = "Request too large for play on tokens per min (TPM): Limit 300, Requested 400.";
+
+test.each([
+  ["413", { status: 413, body: "" }],
+  ["a context that is too long", { status: 400, body: { error: { code: "context_length_exceeded" } } }],
+  [
+    "429, since it alone exceeds the limit of a minute",
+    { status: 429, body: { error: { code: "rate_limit_exceeded", message: tooLarge } } },
+  ],
+])(
+  "MO-28: a request that is too large (%s) cools no target, whether it is a summary or a turn",
+  async (_, refusal) => {
+    const fake = await startFakeProvider(() => ({ speech: { pieces: [{ text: "Waves. ".repeat(500) }] } }));
+    const yaml = `
+providers:
+  - { name: small, kind: openai, protocol: openai-chat, base_url: "${fake.url("openai")}", api_key: "\${KEY}", model: gpt-5.2 }
+agents: [{ name: tester, effects: [] }]
+`;
+    const { bench, told, gate } = await openStage(yaml, {}, { extras: { env: wireEnv(fake) } });
+    for (const text of ["Go", "On"]) {
+      bench.send(text);
+      await bench.idle();
+    }
+    fake.play(() => refusal);
+    bench.ok("compact");
+    await bench.idle();
+    bench.send("On");
+    await bench.idle();
+    await fake.close();
+    expect(new Set(purposes(bench).slice(2))).toEqual(new Set(["compaction", "turn"]));
+    expect(told.slice(2).map(({ code }) => code)).not.toContain("ok");
+    expect(gate("small").health).toEqual({});
+  },
+);
+
+test("MO-28: a success clears the cooldown for other sessions, however long the reply took", async () => {
+  let time = 0;
+  const { open } = gatesAt(() => time);
+  const callEnds = async (session: ReturnType<typeof open>, code: "overloaded" | "ok"): Promise<void> => {
+    session.gate("script").ended("a", false, { model: "play", code, exhausted: false, usage: null });
+    for (let hops = 0; hops < 4; hops++) await hop();
+  };
+  await callEnds(open(), "overloaded");
+  time = 61_000;
+  const trial = open();
+  trial.refresh(targets);
+  await hop();
+  await hop();
+  time = 121_000;
+  await callEnds(trial, "ok");
+  const next = open();
+  next.refresh(targets);
+  await hop();
+  await hop();
+  expect(next.health("script", "play").coolingUntil).toBe(0);
 });
 
 test("MO-28: a session follows a reset within 30 s, also in the middle of a long turn", async () => {

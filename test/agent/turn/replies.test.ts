@@ -258,6 +258,10 @@ agents:
     for (let round = 0; round < 8; round++) await bench.pass(120_000);
     expect(dataOf(bench, "provider_failover")).toHaveLength(1);
     expect(ends(bench)).toEqual(["failed:provider_overloaded"]);
+    expect(dataOf(bench, "run_end")[0]?.error, "what may be tried again").toMatchObject({
+      code: "provider_overloaded",
+      retryable: true,
+    });
   });
 
   test("MO-33: a failed attempt that cost nothing leaves the session's cost known", async () => {
