@@ -108,7 +108,7 @@ test("AP-23: a filtered replay of a long log lets others come to their turn, and
   watchers.start(socket, { ...everything, types: ["run_end"] }, 0, []);
   expect(sent, "the events of the first 10,000").toHaveLength(1);
   state.head = log.push(event(100_001, "run_end"));
-  watchers.publish(() => [event(100_001, "run_end").line()], 100_000);
+  watchers.publish([{ type: "run_end", thread: "main" }], () => [event(100_001, "run_end").line()], 100_000);
   for (let read = turn(); read !== null; read = turn()) expect(read).toBeLessThanOrEqual(10_000);
   const wanted = log.flatMap(({ seq, type }) => (type === "run_end" ? [shownEvent(seq)] : []));
   expect(wanted).toHaveLength(12);
