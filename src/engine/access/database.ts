@@ -37,7 +37,8 @@ export function openTables(database: TableDatabase, migrations: Migrations): Tab
   };
   const migrate = (): void => {
     const from = version();
-    if (from === latest) return;
+    // A newer deploy that was rolled back left columns that this one does not read.
+    if (from >= latest) return;
     database.all("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID");
     for (const step of migrations.slice(from)) {
       for (const statement of step.split(";\n").filter((text) => /\S/.test(text))) database.all(statement);
@@ -49,7 +50,7 @@ export function openTables(database: TableDatabase, migrations: Migrations): Tab
       migrate();
       return work((query, ...values) => database.all(query, ...values));
     });
-    known = latest;
+    known = Math.max(known ?? 0, latest);
     return result;
   };
   return {
@@ -57,7 +58,7 @@ export function openTables(database: TableDatabase, migrations: Migrations): Tab
     read(query, ...values) {
       const found = version();
       if (found === 0) return [];
-      return found === latest ? database.all(query, ...values) : write((all) => all(query, ...values));
+      return found >= latest ? database.all(query, ...values) : write((all) => all(query, ...values));
     },
   };
 }

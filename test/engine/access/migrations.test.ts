@@ -34,3 +34,15 @@ test("RE-C33: reads of an object that was never written to create no tables", ()
   expect(tables.read("SELECT * FROM colors")).toEqual([]);
   expect(dump()).toBe("");
 });
+
+test("RE-C33: tables of a newer deploy serve the older one after a rollback, and the newer one again", () => {
+  const { database } = openOlder();
+  openTables(database, [first, second]).write((all) => all("INSERT INTO colors VALUES ('teal', 'cold')"));
+  const older = openTables(database, [first]);
+  expect(older.read("SELECT name FROM colors")).toEqual([{ name: "ochre" }, { name: "teal" }]);
+  older.write((all) => all("INSERT INTO colors (name) VALUES ('umber')"));
+  expect(older.read("SELECT name FROM colors")).toHaveLength(3);
+  expect(openTables(database, [first, second]).read("SELECT tone FROM colors WHERE name = 'umber'")).toEqual([
+    { tone: "warm" },
+  ]);
+});
