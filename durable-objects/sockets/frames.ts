@@ -106,7 +106,7 @@ const handleCommand = async (
   connections.send(socket, [`{"type":"result","id":${JSON.stringify(id)},${result}}`]);
 };
 
-/** Renews the credential of a socket if the new token is for the same tenant and session. */
+/** Renews the credential of a socket if the new token is for the same tenant, session and, if it has one, origin. */
 const renewCredential = async (parts: FrameParts, socket: WebSocket, token: string): Promise<void> => {
   const { connections } = parts;
   const found = await parts.authenticate(token);
@@ -117,6 +117,9 @@ const renewCredential = async (parts: FrameParts, socket: WebSocket, token: stri
   if (problem !== null) return connections.closeWithNotice(socket, closeCodes.not_found, "not found");
   if (!found.principal.scopes.includes("sessions:read"))
     return connections.closeWithNotice(socket, closeCodes.forbidden, "scope missing");
+  const { origin } = found.principal;
+  if (origin !== undefined && origin !== connections.viewer(socket).principal?.origin)
+    return connections.closeWithNotice(socket, closeCodes.forbidden, "token of another origin");
   connections.change(socket, { principal: limitForSocket(found.principal, Date.now()) });
 };
 

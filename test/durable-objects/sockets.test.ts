@@ -409,13 +409,14 @@ test("RE-V9 AP-13: a token that ran out closes 4401 on the next frame in either 
   renewed.close();
 });
 
-test("AP-13: an open socket takes no token of another tenant or session, nor one that may not read", async () => {
+test("AP-13: an open socket takes no token of another tenant, session or origin, nor one that may not read", async () => {
   const [session, other] = [await create("text"), await create("text")];
   const { body } = await api("POST", "/keys", { body: { scopes: ["sessions:read"], tenant: "other" } });
   const cases: readonly (readonly [string, number])[] = [
     [String(body["key"]), 4404],
     [await tokenOf(other, { scopes: ["sessions:read"], ttl: 60 }), 4404],
     [await tokenOf(session, { scopes: ["usage:read"], ttl: 60 }), 4403],
+    [await tokenOf(session, { scopes: ["sessions:read"], ttl: 60, origin: "https://limpet.example" }), 4403],
   ];
   for (const [token, code] of cases) {
     const watch = await session.watch();
