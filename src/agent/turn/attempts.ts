@@ -169,7 +169,7 @@ const giveUpRun = (
 
 const unreadableBudget = "the tenant's budget could not be read";
 
-/** Number of failures in a row to get an answer from the team after which a run is given up. */
+/** Number of failures in a row to get an answer from the tenant's object after which a run is given up. */
 const mostUnanswered = 10;
 
 /** Milliseconds that an attempt waits for what calls of its session have reserved. */
@@ -188,7 +188,7 @@ export const handleUncoveredAttempt = (
     handleReachedLimit(draft, how);
     return;
   }
-  const unanswered = run.counters.unansweredLeases + (how === "unreachable" ? 1 : 0);
+  const unanswered = how === "unreachable" ? run.counters.unansweredLeases + 1 : 0;
   run.counters.unansweredLeases = unanswered;
   const pause = how === "wait" ? sharePause : pauseAfter(unanswered - 1, 1_000, 60_000);
   pauseStep(draft, threadId, { on: "retry", until: draft.context.now + pause }, { ticket });

@@ -314,6 +314,31 @@ describe("RE-4: calls and trees", () => {
     expect(dataOf(bench, "budget_reached")).toEqual([]);
     checkInvariants(bench, ["in_1"]);
   });
+
+  test("RE-P12: failures between answers that make a call wait are not failures in a row", async () => {
+    const brief: Member = { name: "coder", script: replies(said("Done.")), yaml: "max_tokens: 6000" };
+    const stage = await open(
+      crewYaml([{ ...lead, yaml: "max_tokens: 300" }, brief], perDay("max_tokens: 12800")),
+    );
+    const { bench } = stage;
+    bench.hold = true;
+    bench.send("Go");
+    await bench.steps();
+    bench.release();
+    bench.hold = true;
+    await bench.steps();
+    for (let round = 0; round < 60; round++) {
+      stage.down = round % 2 === 0;
+      await bench.pass(5_000);
+      await bench.steps();
+    }
+    expect(ends(bench), "one call is held, and the others wait for what it reserved").toEqual([]);
+    stage.down = false;
+    bench.release();
+    await bench.idle();
+    for (let round = 0; round < 40 && ends(bench).length < 4; round++) await bench.pass(5_000);
+    expect(ends(bench)).toEqual(Array.from({ length: 4 }, () => "completed:end_turn"));
+  });
 });
 
 describe("RE-2: a team that does not answer", () => {
