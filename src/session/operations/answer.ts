@@ -207,7 +207,8 @@ const settleCovered = ({ draft, principal }: WriteContext): void => {
     const waiting = findCall(draft.state.threads[other.thread]?.run ?? null, other.call);
     // The repetition of an interrupted call needs its own answer, whatever grants allow.
     if (other.kind !== "approval" || waiting === null || waiting.plan.by === interruptRule) continue;
-    if (rejudgeCall(draft, other.thread, waiting).verdict !== "allow") continue;
+    const { verdict, refusal } = rejudgeCall(draft, other.thread, waiting);
+    if (verdict !== "allow" || refusal !== undefined) continue;
     const effect = approveCall(draft, other, waiting);
     const answer = { decision: "approve", by: principal.by, body: { decision: "approve" } } as const;
     answerAsk(draft, other, answer, effect);

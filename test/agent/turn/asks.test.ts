@@ -354,6 +354,33 @@ describe("SE-30: approvals", () => {
     expect(bench.state().grants).toMatchObject([{ scope: "session", tool: "fire", by: "key1" }]);
   });
 
+  test("TB-8: a permission that is remembered answers for no call that cannot run", async () => {
+    let isBroken = false;
+    const sail = defineTool({
+      name: "sail",
+      description: "Sails.",
+      params: z.strictObject({}),
+      safety: "unsafe",
+      acts: () => {
+        if (isBroken) throw new Error("no wind");
+        return [];
+      },
+      run: () => ({ content: "sailed" }),
+    });
+    const both = `{ reply: [{ call: fire, args: { name: a } }, { call: sail }] }`;
+    const rules = "{ tool: fire, action: ask }, { tool: sail, action: ask }";
+    const { bench } = await run(`replies: [${both}, ${done}]`, {
+      team: `permissions: { rules: [${rules}] }`,
+      tools: [sail],
+    });
+    expect(openAsks(bench)).toHaveLength(2);
+    isBroken = true;
+    bench.ok("answer", { ask: openAsks(bench)[0], decision: "approve", remember: "session" });
+    await bench.idle();
+    expect(dataOf(bench, "ask_resolved")).toHaveLength(1);
+    expect(openAsks(bench)).toHaveLength(1);
+  });
+
   test("AP-13: who may not decide may not answer, and nothing is stored", async () => {
     const { bench } = await firing();
     const before = headOf(bench);
