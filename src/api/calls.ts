@@ -56,10 +56,7 @@ export function refuseIfMatch({ headers }: Request): void {
 export const openSessionStub = ({ objects, principal }: AuthorizedContext, session: string): SessionStub =>
   getSessionObject(objects.SessionObject, principal, session);
 
-/**
- * Returns whether the deployment's operator sent a request, whose host can be trusted, unlike that of a browser
- * token.
- */
+/** Returns whether the operator sent a request, and so names the deployment's own host truly; other callers need not. */
 const isOperator = ({ tenant, scopes, session }: Principal): boolean =>
   tenant === operatorTenant && scopes.includes("admin") && session === undefined;
 

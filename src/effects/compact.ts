@@ -27,7 +27,7 @@ const compactParams = z.strictObject({
 type CompactParams = z.output<typeof compactParams>;
 
 /** Number of overflows in a turn that are handled from the first stage on; the next goes to the last stage. */
-const mostOverflows = 3;
+const overflowsBeforeClear = 3;
 const leastTarget = 0.1;
 const targetBelow = 0.2;
 
@@ -57,7 +57,7 @@ const goalOf = (context: EffectContext, given: CompactParams): CompactionGoal =>
     only:
       force?.why === "api"
         ? "summary"
-        : force?.why === "overflow" && force.count > mostOverflows
+        : force?.why === "overflow" && force.count > overflowsBeforeClear
           ? "clear"
           : null,
   };

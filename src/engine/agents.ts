@@ -42,7 +42,7 @@ import { buildLightPrompt, buildPrompt } from "./prompt.ts";
 /** Builds running agents from a compiled team, each once per isolate and kind of session. */
 
 export interface AgentParts extends Deployment, OwnMiddleware {
-  /** Deployed team; null if this is the deployed one. */
+  /** The deployed team, which limits this one; null if this is it. */
   readonly ceiling: Team | null;
   /** Maps toolboxes that this deployment cannot serve to the reason. */
   readonly unavailable: ReadonlyMap<string, string>;

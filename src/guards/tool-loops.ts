@@ -2,7 +2,7 @@ import type { CallRecord } from "../agent/state/records.ts";
 import { defineGuard } from "../agent/definition/guard.ts";
 import type { GuardFacts, JudgedCall, DetectedLoop, GuardVerdict } from "../agent/definition/guard.ts";
 import { isForgotten, nextPoll } from "./backoff.ts";
-import { extendStreak, countEndedCalls, findStreak, streakLength } from "./counts.ts";
+import { extendStreak, countEndedCalls, findStreak, streakLength } from "./streaks.ts";
 import { detectLoops, isSameCall, callKeyOf, countRepeats, worstOf } from "./detectors.ts";
 import type { CallKey, LoopFinding, ComparedCall } from "./detectors.ts";
 import { toolLoopsParams } from "./schema.ts";

@@ -214,7 +214,7 @@ const hiddenView = (chat: PastChat) =>
     };
   });
 
-/** Says what a call used; a call without a token told nobody what it used. */
+/** Says what a call used; no tokens mean that its usage is unknown. */
 const spentView = ({ spent }: RecordedCall) => {
   const isKnown = spent !== undefined && spent.usage.total > 0;
   const { usage, cost, estimated } = isKnown ? spent : { usage: null, cost: null, estimated: false };

@@ -40,7 +40,7 @@ export interface OperationContext
   readonly update: <T>(change: (draft: Draft) => T) => T;
   /** Removes known secrets from what a caller sends. */
   readonly redactor: Redactor;
-  /** Whether this call's key deleted an earlier session of this name, or made it; null: unknown now. */
+  /** Whether the session that this call's key deleted, or made, is gone; null if the tenant's object did not answer. */
   readonly deleted: boolean | null;
   /** Removes everything except the key of the delete. */
   readonly remove: (key: string | null) => void;

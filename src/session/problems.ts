@@ -150,7 +150,7 @@ export function problemBody(problem: Problem, requestId?: string): Readonly<Reco
   };
 }
 
-/** Maps each failure to its kind: the status is that of a request which waits for the run and has no other way to report its failure. */
+/** Kinds of failed runs; the status is for requests that waited for the run. */
 const failureKinds: Readonly<Record<FailureReason, ProblemKind>> = {
   max_iterations: finalKind(422, "Turns used up"),
   tool_loop: finalKind(422, "Tool loop"),

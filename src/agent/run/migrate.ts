@@ -76,6 +76,7 @@ export const migrateSession = (
   const main = newNameOf(agents, state.agent);
   const isModelLost = model !== null && !target.allowsModel(model, main);
   if (isModelLost) emit(draft, "main", "model_changed", { from: model, to: null, scope: modelScope });
+  // The event stands before those of the changes; it holds this list, which is filled below.
   const changes: Json[] = [];
   emit(draft, "main", "session_migrated", { from, to: target.revision, changes });
   for (const id of Object.keys(state.threads)) changes.push(...migrateThread(draft, id, target, agents));

@@ -51,7 +51,7 @@ import { toUsd } from "../state/records.ts";
 
 const longestSummary = 2_000;
 
-/** A run begins with an input, and with the `before` texts ahead of it; a message of the runtime is announced to the person. */
+/** Starts a run with an input, after the texts of `before`. A message of the runtime is announced to the person. */
 export const startRun = (draft: Draft, input: Input, before: readonly string[] = []): void => {
   const { light = false, output_schema: schema = null } = input;
   openRun(draft, input.thread, {

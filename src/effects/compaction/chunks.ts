@@ -46,8 +46,11 @@ export const isQuotable = (chunk: readonly TranscriptPiece[], size: number): boo
 /** Cuts a text in its middle until it has at most `max` tokens. */
 export const truncateToTokens = (text: string, max: number, tokens: (text: string) => number): string => {
   let cut = text;
-  for (let length = text.length; tokens(cut) > max && length > 0;)
-    cut = truncateMiddle(text, (length = Math.floor((length * max) / (tokens(cut) + 16))));
+  let { length } = text;
+  while (tokens(cut) > max && length > 0) {
+    length = Math.floor((length * max) / (tokens(cut) + 16));
+    cut = truncateMiddle(text, length);
+  }
   return cut;
 };
 

@@ -6,7 +6,10 @@ import { isOver } from "../threshold.ts";
 export type Pace = {
   /** Number of evaluations until the next try; 0 if none is pending. */
   readonly wait: number;
-  /** Size from which the effect acts again after it stayed over its threshold, or what is too large to be sent; null = its threshold. */
+  /**
+   * After a try that stayed over the threshold: the size from which the next begins; a request too large to be sent
+   * begins it anyway. Null: the threshold.
+   */
   readonly floor: number | null;
 };
 

@@ -134,7 +134,7 @@ const chunksOf = (
   return chunks.map((chunk) => ({ pieces: chunk, quoted: chunks.length > 1 && isQuotable(chunk, size) }));
 };
 
-/** Returns the tokens that each of several summaries may have, so that all parts fit into the call that merges them. */
+/** Returns the tokens that each chunk's summary may have, so that all parts fit into the call that merges them. */
 const chunkOutput = (
   { context, window }: SummaryJob,
   former: string | null,
@@ -246,12 +246,11 @@ export const summarisePartial = async (
     .filter((piece) => piece.tokens > job.window / 2)
     .map((piece) => describeMissing(job.range, [piece], "larger than half the context window"));
   const parts = [...formerParts(former)];
-  let [attempts, succeeded, failed, error] = [
-    0,
-    0,
-    0,
-    "every message is larger than half the context window",
-  ];
+  let [attempts, succeeded, failed] = [0, 0, 0];
+  let error =
+    fitting.length === 0
+      ? "every message is larger than half the context window"
+      : "what fits into the context window is too short to be summarised";
   for (const chunk of chunks) {
     if (succeeded === 0 && failed >= maxFailedChunks) break;
     const reply = await summariseChunk(job, chunk, output, replies);

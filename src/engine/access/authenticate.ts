@@ -80,7 +80,7 @@ export async function authenticate(
 /** Milliseconds for which an open socket may stay open without a new check of its credential. */
 const socketMs = 15 * 60_000;
 
-/** Limits the principal of a socket: a key that may be revoked counts for 15 minutes, then the client must renew it. */
+/** Limits the principal of a socket: any key or token but the operator's counts for at most 15 minutes, then the client renews it. */
 export const limitForSocket = (principal: Principal, now: number): Principal =>
   principal.by === operator || principal.by === "dev"
     ? principal

@@ -122,11 +122,13 @@ export const changeSessionBudget = (
 ): void => {
   const { state } = draft;
   const next = change === null ? null : mergeBudget(state.budget ?? noBudgetLimits, change);
-  const raise = budgetKinds.find((kind) => isRaise(currentLimitOf(state, kind), next?.[limitNames[kind]]));
-  if (raise !== undefined && !principal.scopes.includes("approvals:decide"))
+  const raisedKind = budgetKinds.find((kind) =>
+    isRaise(currentLimitOf(state, kind), next?.[limitNames[kind]]),
+  );
+  if (raisedKind !== undefined && !principal.scopes.includes("approvals:decide"))
     refuseField(
       "scope_missing",
-      `/budget/${limitNames[raise]}`,
+      `/budget/${limitNames[raisedKind]}`,
       "raising a budget needs the scope approvals:decide",
     );
   const named = budgetKinds.filter((kind) => change === null || change[limitNames[kind]] !== undefined);

@@ -49,19 +49,20 @@ export const migrateOperation = defineWrite({
   run: ({ draft, migrationTarget: target }, { agents, when, dry_run: isDry }) => {
     if (target === null) return refuseField("not_found", "/to", "no such revision is kept here");
     const later = when === "next_run" && hasRun(draft.state);
+    const done = { when: later ? "next_run" : "now", dry_run: isDry };
     // A run whose agent the deployment lacks may go on at another revision.
     if (!later) requireRest(draft, ({ missingSince }) => missingSince === null);
     requireAgents(draft, target, agents);
     const { revision: from } = draft.state;
     if (target.revision === from && Object.keys(agents).length === 0) {
-      const same = { from, to: from, changes: [], when, dry_run: isDry };
+      const same = { from, to: from, changes: [], ...done };
       if (isDry) return okAnswer(same);
       draft.state.migration = null;
       return acceptedAnswer(draft, same);
     }
     const work = isDry || later ? createDraft(draft.state, draft.context) : draft;
     const changes: readonly Json[] = migrateSession(work, target, agents);
-    const answer = { from, to: target.revision, changes, when: later ? "next_run" : "now", dry_run: isDry };
+    const answer = { from, to: target.revision, changes, ...done };
     if (isDry) return okAnswer(answer);
     if (later) draft.state.migration = { to: target.revision, agents };
     return acceptedAnswer(draft, answer);

@@ -164,18 +164,20 @@ const createSession = (context: WriteContext, params: CreateParams): CommandAnsw
   if (isCreated(draft.state)) return okAnswer(sessionView(draft.state, rules));
   const agent = admitSession(rules, params);
   const { ref = null, title = null, metadata, interactive = rules.interactive, model = null } = params;
-  draft.state.agent = agent;
-  draft.state.ref = ref;
-  draft.state.title = title;
-  draft.state.named = title !== null;
-  draft.state.metadata = metadata;
-  draft.state.interactive = interactive;
-  draft.state.model = model;
-  draft.state.tools = params.tools ?? null;
-  draft.state.clientTools = params.client_tools;
-  draft.state.outputSchema = params.output_schema ?? null;
-  draft.state.budget = createBudget(params.budget);
-  draft.state.retentionDays = params.retention_days ?? null;
+  assign(draft.state, {
+    agent,
+    ref,
+    title,
+    named: title !== null,
+    metadata,
+    interactive,
+    model,
+    tools: params.tools ?? null,
+    clientTools: params.client_tools,
+    outputSchema: params.output_schema ?? null,
+    budget: createBudget(params.budget),
+    retentionDays: params.retention_days ?? null,
+  });
   draft.state.threads["main"] = newThread("main", agent);
   draft.state.prefix = agentOf(draft, "main").prefix;
   const { revision } = draft.state;

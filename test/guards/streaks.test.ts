@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { countEndedCalls, findStreak, streakLength } from "../../src/guards/counts.ts";
+import { countEndedCalls, findStreak, streakLength } from "../../src/guards/streaks.ts";
 
 const call = (name: string, outcome = "same outcome") => ({ tool: "look", args: name, outcome });
 const named = (prefix: string, count: number) =>
