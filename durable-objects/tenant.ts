@@ -40,8 +40,7 @@ import type {
 import { sealerOf } from "../src/engine/secrets/seal.ts";
 import type { Bindings } from "../src/engine/secrets/secrets.ts";
 import type { Engines } from "../src/engine/engines.ts";
-import { recordAction } from "../src/engine/access/tenant/audit.ts";
-import type { AuditedAction } from "../src/engine/access/tenant/audit.ts";
+import { recordAction, recordCall } from "../src/engine/access/tenant/audit.ts";
 import { createTenantLogins } from "../src/engine/access/tenant/logins.ts";
 import type { LoginEnd, ServerAuthorization, TenantLogins } from "../src/engine/access/tenant/logins.ts";
 import { indexSession } from "../src/engine/access/tenant/session-index.ts";
@@ -182,8 +181,8 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
     return this.#logins().authorize(asked);
   }
 
-  async recordAction(action: AuditedAction): Promise<void> {
-    recordAction(this.#tables, action, Date.now());
+  async recordAction(...[call, action]: Parameters<TenantDirectory["recordAction"]>): Promise<void> {
+    await recordCall(this.#tables, call, action, Date.now());
   }
 
   async finishLogin(answered: Parameters<TenantLogins["finish"]>[0]): Promise<LoginEnd> {
@@ -210,11 +209,8 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
       if (renewPin(this.#tables, revision, Date.now())) return;
       await this.#team().pinDefinition(this.ctx.id.toString(), revision, json);
       addPin(this.#tables, revision, Date.now());
-      recordAction(
-        this.#tables,
-        { who: "deployment", action: "use_revision", subject: revision },
-        Date.now(),
-      );
+      const used = { who: "deployment", action: "use_revision", subject: revision };
+      this.#tables.write((all) => recordAction(all, used, Date.now()));
     });
   }
 

@@ -104,29 +104,33 @@ const auditedOperations: Readonly<Partial<Record<TeamOperation, "key" | "session
   mint_token: "session",
 };
 
-/** Audits an action of the caller outside sessions, with the caller's tenant. */
+/** Audits an action of the caller outside sessions, with the caller's tenant; under a key once for each call. */
 export const auditAction = (
   { objects, principal }: AuthorizedContext,
-  { action, subject }: Omit<AuditedAction, "who">,
+  action: Omit<AuditedAction, "who">,
+  key?: string,
 ): Promise<void> =>
   callWithRetry(
     () =>
-      getTenantObject(objects.TenantObject, principal).recordAction({ who: principal.by, action, subject }),
-    false,
+      getTenantObject(objects.TenantObject, principal).recordAction(
+        { principal, ...(key !== undefined && { key }) },
+        action,
+      ),
+    key !== undefined,
   );
 
-/** Audits an action on keys or tokens, with the tenant of its caller. */
+/** Audits an action on keys or tokens, with the tenant of its caller; a repeated call may be the first that gets here. */
 const auditOperation = async (
   context: AuthorizedContext,
   op: TeamOperation,
-  params: RequestFields,
-  { json, replayed }: AcceptedReply<DirectoryReply>,
+  { params, key }: { readonly params: RequestFields; readonly key: string | undefined },
+  { json }: AcceptedReply<DirectoryReply>,
 ): Promise<void> => {
   const field = auditedOperations[op];
-  if (field === undefined || replayed) return;
+  if (field === undefined) return;
   const fields = field === "id" ? fieldsOf(JSON.parse(json) as Json) : params;
   const subject = typeof fields[field] === "string" ? fields[field] : null;
-  await auditAction(context, { action: op, subject });
+  await auditAction(context, { action: op, subject }, key);
 };
 
 export const isRead = ({ request }: RequestContext): boolean =>
@@ -147,6 +151,6 @@ export async function callDirectory(
       ? getTenantObject(objects.TenantObject, principal).perform({ ...call, op })
       : objects.TeamObject.getByName(teamObjectName).perform({ ...call, op });
   const reply = requireAccepted(await callWithRetry(perform, key !== undefined || isRead(context)));
-  if (!isTenantOperation(op)) await auditOperation(context, op, params, reply);
+  if (!isTenantOperation(op)) await auditOperation(context, op, { params, key }, reply);
   return reply;
 }

@@ -489,3 +489,21 @@ test("AP-13: a token bound to an origin works there alone", async () => {
   expect(await ask(token)).toBe(403);
   expect(await ask((await mint(origin)).token)).toBe(200);
 });
+
+test("TB-11 AP-6: what could not be audited is audited when it is repeated under its key, and once", async () => {
+  const { call, tenants } = setUp();
+  const made = await call("POST", "/v1/keys", { scopes: ["sessions:read"] });
+  const { id } = await made.json<{ id: string }>();
+  const revoke = () => call("DELETE", `/v1/keys/${id}`, undefined, { "Idempotency-Key": "k1" });
+  const [tenant] = tenants.values();
+  if (tenant === undefined) throw new Error("no tenant's object was called");
+  const whole = { ...tenant.directory };
+  const lost = Object.assign(new Error("gone"), { retryable: true });
+  Object.assign(tenant.directory, { recordAction: () => Promise.reject(lost) });
+  expect((await revoke()).status).toBe(503);
+  Object.assign(tenant.directory, whole);
+  for (const _ of ["repeated", "and again"]) expect((await revoke()).status).toBe(204);
+  const audited = await call("GET", "/v1/audit?action=revoke_key");
+  const { data } = await audited.json<{ data: readonly object[] }>();
+  expect(data).toMatchObject([{ action: "revoke_key", subject: id }]);
+});

@@ -1,4 +1,4 @@
-import { recordAction } from "../../src/engine/access/tenant/audit.ts";
+import { recordCall } from "../../src/engine/access/tenant/audit.ts";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { FileChangeReport, Principal, SessionCall, SessionReply } from "../../src/session/rpc.ts";
 import { createRouter } from "../../src/api/index.ts";
@@ -141,7 +141,7 @@ const tenantOf = (now: () => number) => {
     sawServer: async (sighting) => recordSighting(tables, sighting, now()),
     authorizeServer: async () => ({ kind: "failure", reason: "the team has none" }),
     finishLogin: async () => "unknown",
-    recordAction: async (action) => recordAction(tables, action, now()),
+    recordAction: (...asked) => recordCall(tables, ...asked, now()),
   };
   return { tables, directory };
 };

@@ -209,7 +209,10 @@ export interface TenantDirectory extends TenantStores {
   /** Pins a definition at the team before the first session needs it, for a day and for as long as any session does. */
   keepDefinition(revision: string, json: string): Promise<void>;
   /** Audits an action on the tenant's keys or tokens, which the team's object stores. */
-  recordAction(action: AuditedAction): Promise<void>;
+  recordAction(
+    call: Pick<DirectoryCall<string>, "principal" | "key">,
+    action: Omit<AuditedAction, "who">,
+  ): Promise<void>;
   /** Ends a login with the response of its authorization server, once for each state. */
   finishLogin(answered: { address: TenantAddress; state: string; query: string }): Promise<LoginEnd>;
   /** Leases a share of the tenant's day. */

@@ -10,7 +10,8 @@ import {
 } from "../../../session/paging.ts";
 import type { Page, PagePosition } from "../../../session/paging.ts";
 import type { DatabaseRow, DatabaseValue, RunQuery, Tables } from "../database.ts";
-import type { SessionSummary } from "../rpc.ts";
+import { createOnce } from "../once.ts";
+import type { DirectoryCall, SessionSummary } from "../rpc.ts";
 import { dayMs } from "./days.ts";
 
 /** Stores the decisions of a tenant's sessions, including deleted ones: a row for each report that holds any. */
@@ -59,22 +60,37 @@ export interface AuditedAction {
 }
 
 /** Stores an action outside sessions; such rows have a numbering of their own. */
-export const recordAction = (tables: Tables, { who, action, subject }: AuditedAction, at: number): void =>
-  tables.write((all) => {
-    const [row] = all(
-      "SELECT first AS last FROM audit WHERE session = '' ORDER BY at DESC, first DESC LIMIT 1",
-    );
-    const seq = Number(row?.["last"] ?? 0) + 1;
-    const nowhere = { seq, at, thread: "", agent: "", run: null, call: null };
-    const decision: Decision = { ...nowhere, ...noOutcome, who, action, subject };
-    all(
-      "INSERT INTO audit (at, session, first, decisions) VALUES (?, '', ?, ?)",
-      at,
-      seq,
-      JSON.stringify([decision]),
-    );
-    forgetOld(all, at);
-  });
+export const recordAction = (all: RunQuery, { who, action, subject }: AuditedAction, at: number): void => {
+  const [row] = all(
+    "SELECT first AS last FROM audit WHERE session = '' ORDER BY at DESC, first DESC LIMIT 1",
+  );
+  const seq = Number(row?.["last"] ?? 0) + 1;
+  const nowhere = { seq, at, thread: "", agent: "", run: null, call: null };
+  const decision: Decision = { ...nowhere, ...noOutcome, who, action, subject };
+  all(
+    "INSERT INTO audit (at, session, first, decisions) VALUES (?, '', ?, ?)",
+    at,
+    seq,
+    JSON.stringify([decision]),
+  );
+  forgetOld(all, at);
+};
+
+/** Stores an action on keys or tokens, once for each call: the team's object may have answered a repeated one. */
+export const recordCall = async (
+  tables: Tables,
+  { principal, key }: Pick<DirectoryCall<string>, "principal" | "key">,
+  { action, subject }: Omit<AuditedAction, "who">,
+  now: number,
+): Promise<void> => {
+  const op = `audit ${action}`;
+  const once = await createOnce(
+    tables,
+    { principal, op, params: {}, ...(key !== undefined && { key }) },
+    now,
+  );
+  once((all) => recordAction(all, { who: principal.by, action, subject }, now) ?? null);
+};
 
 /**
  * Decision with its place in the list: by the time of the last decision of its report, and within a session by

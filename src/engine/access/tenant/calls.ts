@@ -89,6 +89,6 @@ export const performTenantCall = async (
   const reply = await performDirectoryCall(tenantOperations, tables, call, now);
   const subject = subjectOf(call);
   if (reply.ok && !reply.replayed && subject !== undefined)
-    recordAction(tables, { who: call.principal.by, action: call.op, subject }, now);
+    tables.write((all) => recordAction(all, { who: call.principal.by, action: call.op, subject }, now));
   return reply;
 };

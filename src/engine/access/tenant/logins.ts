@@ -285,7 +285,8 @@ const exchange = async (
       server,
     );
   });
-  if (rows !== null) recordAction(tables, { who: "login", action: "sign_in", subject: server }, now());
+  if (rows !== null)
+    tables.write((all) => recordAction(all, { who: "login", action: "sign_in", subject: server }, now()));
   return rows === null ? "refused" : "signed_in";
 };
 
