@@ -142,10 +142,11 @@ test("AP-54: what a guard refused is no denial of a rule, and an answer that say
     isSaidByAnswer({ kind: "approval", status: "answered", ...fields } as unknown as TranscriptAsk);
   expect([
     ask({ kind: "question" }),
-    ask({ status: "expired" }),
+    ask({ status: "expired", applied: "deny" }),
+    ask({ status: "expired", applied: "approve" }),
     ask({ resolution: { decision: "deny" } }),
     ask({ resolution: { decision: "approve" } }),
-  ]).toEqual([true, true, true, false]);
+  ]).toEqual([true, true, false, true, false]);
 });
 
 test("AP-54: numbers as people read them", () => {
