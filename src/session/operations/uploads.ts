@@ -13,7 +13,8 @@ import { cleanText } from "../../chat/text.ts";
 
 /** Stores bytes that come as base64 or data URL. */
 
-const dataUrlPattern = /^data:([a-z0-9.+/-]+);base64,/i;
+/** Matches the beginning of a data URL; parameters of its media type may follow it. */
+const dataUrlPattern = /^data:([a-z0-9.+/-]+)(?:;[^,]{0,1000})?;base64,/i;
 
 /** Returns whether a text without line breaks is padded base64; a pattern for all of a long one may overflow the engine's stack. */
 const isBase64 = (text: string): boolean => {

@@ -123,6 +123,15 @@ describe("SE-23: accepted, then applied, withdrawn or returned", () => {
     });
     expect(bench.requests[0]?.media("m1")).toBe("AAAA");
   });
+
+  test("AP-18: the parameters of a data URL are no part of its media type or its bytes", async () => {
+    const { bench } = await play(`replies: [${say("Nice.")}]`);
+    const data = "data:text/plain;charset=utf-8;name=a.txt;base64,aGk=";
+    bench.ok("send", { content: [{ type: "document", data }] });
+    await bench.idle();
+    expect(bench.chat()[0]?.parts).toEqual([{ type: "document", media_type: "text/plain", blob: "m1" }]);
+    expect(bench.requests[0]?.media("m1")).toBe("aGk=");
+  });
 });
 
 describe("SE-24: on_busy", () => {
