@@ -236,12 +236,15 @@ const partSchema = z.discriminatedUnion("type", [
     .refine(hasOneSource, sourceError),
 ]);
 
-const contentShapes = "give a text, or a list of 1 to 64 parts of type text, image or document";
+/** Most parts of an input. */
+export const mostParts = 64;
+
+const contentShapes = `give a text, or a list of 1 to ${mostParts} parts of type text, image or document`;
 
 export const contentSchema = z.union(
   [
     wellFormedText(1_048_576).refine((text) => /\S/.test(text), "must not be blank"),
-    z.array(partSchema).min(1).max(64),
+    z.array(partSchema).min(1).max(mostParts),
   ],
   { error: contentShapes },
 );
