@@ -489,9 +489,9 @@ describe("SE-27: while an input is accepted", () => {
   test("SE-27: an edit with If-Match holds only for the version it was read with", async () => {
     const { bench } = await queued();
     bench.ok("edit_input", { input: "q1", content: "two" });
-    const stale = bench.performAs({ ifMatch: '"1"' }, "edit_input", { input: "q1", content: "three" });
+    const stale = bench.performAs({ ifMatch: "1" }, "edit_input", { input: "q1", content: "three" });
     expect(stale).toMatchObject({ ok: false, problem: { code: "precondition_failed" } });
-    const fresh = bench.performAs({ ifMatch: '"2"' }, "edit_input", { input: "q1", content: "three" });
+    const fresh = bench.performAs({ ifMatch: "2" }, "edit_input", { input: "q1", content: "three" });
     expect(fresh).toMatchObject({ ok: true });
   });
 
