@@ -3,7 +3,8 @@ import type { Gate } from "../src/driver/host.ts";
 import type { HealthRow } from "../src/model/health.ts";
 import type { ProviderGate } from "./provider-gate.ts";
 import type { PendingWait } from "./alarms/timers.ts";
-import { isRecent, withReplyTimeout } from "./waits.ts";
+import { withReplyTimeout } from "../src/engine/access/replies.ts";
+import { isRecent } from "./waits.ts";
 
 /** Connects the session to the gates, one object per provider. A gate that does not answer within 2 s lets a call pass. */
 export interface Gates {

@@ -5,7 +5,8 @@ import type { TenantDirectory } from "../src/engine/access/rpc.ts";
 import type { Grant, Session } from "../src/agent/state/session.ts";
 import { hasRun } from "../src/agent/state/thread.ts";
 import type { LiveSession } from "./live-session.ts";
-import { isRecent, withReplyTimeout } from "./waits.ts";
+import { withReplyTimeout } from "../src/engine/access/replies.ts";
+import { isRecent } from "./waits.ts";
 
 /** What a session knows of its tenant's grants; an answer that takes over 2 s counts as none. */
 export interface Grants {

@@ -11,7 +11,7 @@ import type { DailyUsage, SessionSummary, TenantDirectory } from "../src/engine/
 import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Clock } from "./alarms/clock.ts";
 import { logFailure } from "./log.ts";
-import { inTime } from "./waits.ts";
+import { inTime } from "../src/engine/access/replies.ts";
 
 /** Keeps the tenant's index and its sums of usage at most a few seconds behind, with one call for many commits. */
 export interface IndexReport {

@@ -6,7 +6,7 @@ import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { LiveSession } from "./live-session.ts";
 import { engineOf, ensureDefinition, keepDefinition } from "./team-parts.ts";
 import type { TeamParts } from "./team-parts.ts";
-import { withReplyTimeout } from "./waits.ts";
+import { withReplyTimeout } from "../src/engine/access/replies.ts";
 
 /** Finds the revision to which a session migrates, and has its definition kept before a session pins it. */
 

@@ -13,7 +13,7 @@ import { findOperation } from "../src/session/operations.ts";
 import { accessProblem } from "../src/session/operations/session.ts";
 import type { SessionCall } from "../src/session/rpc.ts";
 import type { Grants } from "./grants.ts";
-import { withReplyTimeout } from "./waits.ts";
+import { withReplyTimeout } from "../src/engine/access/replies.ts";
 
 /** Asks the tenant's object, once, for all that a run needs before a command may begin it. */
 

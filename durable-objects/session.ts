@@ -51,7 +51,7 @@ import { hasTables } from "./rows/tables.ts";
 import { logFailure } from "./log.ts";
 import { SessionLoader } from "./session-loader.ts";
 import { createWatchers } from "./sockets/watchers.ts";
-import { requireReply } from "./waits.ts";
+import { requireReply } from "../src/engine/access/replies.ts";
 
 interface Exports {
   readonly TeamObject: { getByName(name: string): TeamDirectory };

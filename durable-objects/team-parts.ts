@@ -7,7 +7,7 @@ import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import type { Engines } from "../src/engine/engines.ts";
 import type { LiveSessionParts } from "./live-session.ts";
-import { requireReply } from "./waits.ts";
+import { requireReply } from "../src/engine/access/replies.ts";
 
 /** Creates what a session uses of its team's and its tenant's objects. */
 

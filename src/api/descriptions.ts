@@ -3,6 +3,7 @@ import type { TeamAgent } from "../config/team.ts";
 import { fieldsOf } from "../chat/json.ts";
 import { operatorTenant } from "../engine/access/key-store.ts";
 import { getTenantObject, sessionIdPattern } from "../engine/access/names.ts";
+import { withReplyTimeout } from "../engine/access/replies.ts";
 import { isSet } from "../engine/secrets/secrets.ts";
 import { parseParams } from "../session/define-operation.ts";
 import { refuse, refuseField } from "../session/problems.ts";
@@ -66,7 +67,10 @@ function configuredModelsOf(
   return [...new Map(targets.map((target) => [`${target.provider}/${target.model}`, target])).values()];
 }
 
-/** Describes every model that turns may go to, with its window and the health that its provider's gate reports. */
+/**
+ * Describes every model that turns may go to, with its window and the health that its provider's gate reports. If a
+ * gate does not answer, its models count as available.
+ */
 export async function describeModels({
   router,
   objects,
@@ -74,7 +78,9 @@ export async function describeModels({
   const targets = configuredModelsOf(router);
   const providers = [...new Set(targets.map(({ provider }) => provider))];
   const reports = await Promise.all(
-    providers.map((name) => callWithRetry(() => objects.ProviderGate.getByName(name).health(null), true)),
+    providers.map((name) =>
+      withReplyTimeout(callWithRetry(() => objects.ProviderGate.getByName(name).health(null), true)),
+    ),
   );
   return targets.map(({ provider, model }) => {
     const row = reports[providers.indexOf(provider)]?.find((each) => each.model === model && !each.available);

@@ -237,6 +237,8 @@ export interface TranscriptAsk extends Ask {
   /** Its texts are cut: `asks` of the API has the whole, which a person has to see before it is approved. */
   readonly truncated?: boolean;
   readonly closed_at: number | null;
+  /** What was done instead of an answer when it expired, such as `approve`. */
+  readonly applied?: Json;
 }
 
 /** An input that no run has taken up yet. */

@@ -1,7 +1,7 @@
 import type { Message, ToolCallPart, ToolResultPart } from "../chat/message.ts";
 import { parseJson } from "../chat/json.ts";
 import { countCharacters, preview, textOf } from "../chat/text.ts";
-import { withReferences } from "./texts.ts";
+import { countText, withReferences } from "./texts.ts";
 
 /** Creates digests: lines that replace a result and name the call and the size of its output (`style: digest`). */
 
@@ -36,8 +36,6 @@ const subjectOf = (call: ToolCallPart | undefined): string => {
   const key = subjects.find((each) => typeof args[each] === "string");
   return key === undefined ? "" : preview(String(args[key]), subjectLength);
 };
-
-const countText = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
 
 const countLines = (text: string): number => (text === "" ? 0 : text.replace(/\n$/, "").split("\n").length);
 

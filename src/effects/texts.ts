@@ -25,6 +25,9 @@ export const truncateMiddle = (text: string, max: number): string => {
   return `${head}\n[… ${left} characters left out …]\n${tail}`;
 };
 
+/** Returns a number of things in words. */
+export const countText = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
+
 /** Returns the reference that replaces an image or document that is not shown. */
 export const mediaReference = ({ id }: Pick<Message, "id">, part: ContentPart): string =>
   part.type === "text" ? "" : `[${part.type} ${id}]`;

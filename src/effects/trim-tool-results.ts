@@ -3,6 +3,7 @@ import type { ChatEdit, EffectContext } from "../agent/definition/effect.ts";
 import { shownTokens } from "../chat/message.ts";
 import type { Message } from "../chat/message.ts";
 import { textOf } from "../chat/text.ts";
+import { isLonger } from "../chat/truncate.ts";
 import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 import { findNewestFrom, findOkResults, showInstead, shownResultText } from "./results.ts";
@@ -16,7 +17,7 @@ const mayBeLong = (message: Message, max: number): boolean =>
   message.role === "tool" && shownTokens(message) * 4 > max && !isTrimmed(message, max);
 
 const isTrimmed = ({ overlay }: Message, max: number): boolean =>
-  overlay?.by === trimKind && (overlay.texts[0]?.length ?? 0) <= max + trimMark.length;
+  overlay?.by === trimKind && !isLonger(overlay.texts[0] ?? "", max + trimMark.length);
 
 const trimResult = (
   context: EffectContext,

@@ -285,7 +285,7 @@ export const requireUnchanged = (
   what: "session" | "input",
   version: number,
 ): void => {
-  if (ifMatch !== null && ifMatch.replaceAll('"', "") !== String(version))
+  if (ifMatch !== null && ifMatch !== String(version))
     refuse("precondition_failed", `the ${what} changed since it was read; read it again`);
 };
 

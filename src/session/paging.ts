@@ -14,12 +14,15 @@ export const wholeNumberSchema = (min: number, max: number) =>
 /** Schema for the number of rows that a list may be asked for. */
 export const limitSchema = (most: number, standard: number) => wholeNumberSchema(1, most).default(standard);
 
+/** Most rows of a page. */
+export const mostRows = 200;
+
 export const limitSentence = "How many rows a page has at most.";
 export const cursorSentence = "The `next_cursor` or `prev_cursor` of another page.";
 
 /** Query fields that every list takes. */
 export const pageQueryFields = {
-  limit: limitSchema(200, 50).describe(limitSentence),
+  limit: limitSchema(mostRows, 50).describe(limitSentence),
   cursor: z.string().max(1024).optional().describe(cursorSentence),
 };
 

@@ -174,7 +174,7 @@ export function setUp({
   const places: (string | null)[] = [];
   const lines: Record<string, unknown>[] = [];
   const counts = { authenticate: 0, sessions: 0 };
-  const health = new Map<string, readonly HealthRow[]>();
+  const health = new Map<string, readonly HealthRow[] | Promise<never>>();
   const directory: TeamDirectory = {
     authenticate(credential) {
       counts.authenticate += 1;

@@ -1,8 +1,12 @@
 import { afterEach, expect, test, vi } from "vitest";
 import type { TranscriptAsk } from "../../src/client/transcript.ts";
-import { describeClosed } from "../../src/console/asks/closed.ts";
+import { describeClosed, isSaidByAnswer } from "../../src/console/asks/closed.ts";
 import { keepEdit, listViews, readEdit, readVersion } from "../../src/console/asks/edits.ts";
 import { draftOf } from "../../src/console/asks/subject.ts";
+import { describePermission } from "../../src/console/calls/outcomes.ts";
+import { play } from "../agent/loop/play.ts";
+import { done, replies, said } from "../support/scripts.ts";
+import { foldSince } from "../support/transcripts.ts";
 
 test("AP-54: what would run is the input of the model until its text is changed, then that of the person", () => {
   const input = { path: "a.md", content: "tide", mode: "new" };
@@ -70,4 +74,52 @@ test("AP-54 TB-8: the row of an approval says how far it reaches", () => {
   expect(seenBy("abc", "operator")).toBe("The operator approved");
   expect(seenBy("abc", "dev")).toBe("Somebody approved");
   expect(seenBy("operator", "operator")).toBe("You approved");
+});
+
+const day = 86_400_000;
+
+/** Plays one call until what it asked has expired, and says of it what the console says. */
+const expire = async (
+  tool: string,
+  args: object,
+  options: { readonly team?: string; readonly agent?: string },
+) => {
+  const { bench } = await play(replies(said([tool, args]), done), options);
+  bench.send("Go");
+  await bench.idle();
+  await bench.pass(day);
+  const { entries = [] } = foldSince(null, bench.events()).threads[0] ?? {};
+  return entries.flatMap((entry) => {
+    const ask = "ask" in entry ? entry.ask : "asks" in entry ? entry.asks[0] : null;
+    if (ask === null || ask === undefined) return [];
+    const { who, said: beside } = describeClosed(ask, "dev", null);
+    const by = entry.kind === "call" ? describePermission(entry, "dev")?.by : undefined;
+    return [{ words: `${who} · ${beside}`, isSaid: isSaidByAnswer(ask), by }];
+  });
+};
+
+test("AP-54: the row of an ask that nobody answered says what was done instead, and shows the result of a call that ran", async () => {
+  const rule = (more: string) => ({
+    team: `permissions: { rules: [{ tool: fire, action: ask, ask_timeout: 30m${more} }] }`,
+  });
+  const late = "nobody answered in time";
+  expect(await expire("fire", { name: "a" }, rule(", on_timeout: approve"))).toEqual([
+    {
+      words: `Approved by itself · ${late}`,
+      isSaid: false,
+      by: "The clock, asked because of the rule “ask fire”",
+    },
+  ]);
+  expect(await expire("fire", { name: "a" }, rule(""))).toMatchObject([
+    { words: `Denied by itself · ${late}`, isSaid: true },
+  ]);
+  const asks = (onTimeout: string) => ({
+    team: `limits: { asks: { timeout: 30s, on_timeout: ${onTimeout} } }`,
+  });
+  expect(await expire("ask_user", { question: "q" }, asks("continue"))).toMatchObject([
+    { words: `Went on by itself · ${late}`, isSaid: true },
+  ]);
+  expect(await expire("ask_user", { question: "q" }, asks("fail"))).toMatchObject([
+    { words: `Stopped by itself · ${late}`, isSaid: true },
+  ]);
 });

@@ -81,17 +81,20 @@ test("marks where the lines of a script end", () => {
 });
 
 test("AP-54: who denied a call, and which lines were read", () => {
-  const ask = (decision: string) => [{ resolution: { decision, by: "ada" } }] as unknown as CallEntry["asks"];
+  const ask = (decision: string, applied?: string) =>
+    [{ resolution: { decision, by: "ada" }, applied }] as unknown as CallEntry["asks"];
   const denied = (fields: Partial<CallEntry>): string => resultOf(call({ outcome: "denied", ...fields }));
   expect([
     denied({ asks: ask("deny"), permission: { verdict: "deny", by: "ada" } }),
-    denied({ asks: ask("expired"), permission: { verdict: "deny", by: "clock" } }),
+    denied({ asks: ask("expired", "deny"), permission: { verdict: "deny", by: "clock" } }),
+    denied({ asks: ask("expired", "approve"), permission: { verdict: "deny", by: "rule 1" } }),
     denied({ permission: { verdict: "deny", by: "rule 1" } }),
     denied({ permission: { verdict: "allow", by: "preset open" } }),
     denied({ asks: ask("approve"), permission: { verdict: "approved", by: "ada" } }),
   ]).toEqual([
     "denied by you",
     "denied, since nobody decided in time",
+    "denied by a rule",
     "denied by a rule",
     "held back by the team’s settings",
     "held back by the team’s settings",
@@ -142,10 +145,11 @@ test("AP-54: what a guard refused is no denial of a rule, and an answer that say
     isSaidByAnswer({ kind: "approval", status: "answered", ...fields } as unknown as TranscriptAsk);
   expect([
     ask({ kind: "question" }),
-    ask({ status: "expired" }),
+    ask({ status: "expired", applied: "deny" }),
+    ask({ status: "expired", applied: "approve" }),
     ask({ resolution: { decision: "deny" } }),
     ask({ resolution: { decision: "approve" } }),
-  ]).toEqual([true, true, true, false]);
+  ]).toEqual([true, true, false, true, false]);
 });
 
 test("AP-54: numbers as people read them", () => {

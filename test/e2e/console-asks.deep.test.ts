@@ -43,7 +43,7 @@ test("AP-54: every view of an approval shows the version that would run, and Den
   await view("Your changes").click();
   await panel.locator(".removed", { hasText: "Dear sea" }).waitFor();
   await panel.locator(".added", { hasText: "Dear moon" }).waitFor();
-  expect(await ask.locator(".ask-tag").textContent()).toMatch(/changed · denied by itself in \d/);
+  expect(await ask.locator(".ask-tag").textContent()).toMatch(/changed · decided by itself in \d/);
   for (const viewport of [desk, phone]) {
     await resize(page, viewport);
     expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);

@@ -64,6 +64,23 @@ test("EF-12: no character is cut in two", () => {
   expect(results(after)).toEqual(["🐚🐚🐚… [trimmed]"]);
 });
 
+test("EF-12: a result that is trimmed already is not read again, whatever its characters", () => {
+  const params = { max_result_length: 10, preserve_recent: 0 };
+  const { after } = trimmed([human("Go"), use(long), use("🐚".repeat(50))], params);
+  const read: string[] = [];
+  const watched = after.map((message) => ({
+    ...message,
+    get parts() {
+      read.push(message.id);
+      return message.parts;
+    },
+  }));
+  const context = contextOf(watched);
+  read.length = 0;
+  expect(evaluated(trimToolResults, context, params)).toEqual({});
+  expect(read).toEqual([]);
+});
+
 test("EF-12: an image of a trimmed result stays in the view", () => {
   const { after } = trimmed([human("Go"), use(long, { media: true })], {
     max_result_length: 10,

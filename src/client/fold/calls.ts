@@ -169,12 +169,14 @@ const asksHandlers: readonly FoldHandler[] = [
     const resolution = { decision, by, ...pickDefined({ remember }) };
     closeAsk(draft, event, ask, { status: "resolved", resolution });
   }),
-  on("ask_expired", (draft, event) =>
-    closeAsk(draft, event, event.data.ask, {
+  on("ask_expired", (draft, event) => {
+    const { ask, applied } = event.data;
+    closeAsk(draft, event, ask, {
       status: "expired",
-      resolution: { decision: "expired", by: "expiry" },
-    }),
-  ),
+      applied,
+      resolution: { decision: "expired", by: "clock" },
+    });
+  }),
   on("ask_cancelled", (draft, event) => closeAsk(draft, event, event.data.ask, { status: "cancelled" })),
 ];
 

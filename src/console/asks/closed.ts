@@ -15,10 +15,11 @@ export interface ClosedWords {
   readonly said: string;
 }
 
-/** Who answered without a key of the team's own: who came back from a login or needs no key, and the operator. */
+/** Who answered without a key of the team's own: who came back from a login or needs no key, the operator, and the clock. */
 const keyless: ReadonlyMap<string, string> = new Map([
   ["login", "Somebody"],
   ["operator", "The operator"],
+  ["clock", "The clock"],
   ["dev", "Somebody"],
 ]);
 
@@ -57,6 +58,14 @@ const verbsOf: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   client_tool: { cancel: "went on without it" },
 };
 
+/** What was done when nobody answered in time. */
+const expiredVerbs: Readonly<Record<string, string>> = {
+  approve: "Approved",
+  deny: "Denied",
+  fail: "Stopped",
+  stop: "Stopped",
+};
+
 const reachWords = { session: " for this session", agent: " for every session with this agent" } as const;
 
 const saidOf = ({ kind, resolution, authorization }: TranscriptAsk, output: Json): string => {
@@ -66,15 +75,15 @@ const saidOf = ({ kind, resolution, authorization }: TranscriptAsk, output: Json
 };
 
 /** Tells whether what became of an ask says all that came of its call. */
-export const isSaidByAnswer = ({ kind, status, resolution }: TranscriptAsk): boolean =>
-  kind === "question" || status === "expired" || resolution?.decision === "deny";
+export const isSaidByAnswer = ({ kind, resolution, applied }: TranscriptAsk): boolean =>
+  kind === "question" || applied === "deny" || resolution?.decision === "deny";
 
 /** Says what became of an ask; `own` is the key of this page, `output` what its call came to. */
 export const describeClosed = (ask: TranscriptAsk, own: string, output: Json): ClosedWords => {
   const { status, resolution, kind } = ask;
   if (status === "expired") {
-    const what = kind === "approval" ? "Denied by itself" : "Went on by itself";
-    return { icon: "clock", good: false, who: what, said: "nobody answered in time" };
+    const what = expiredVerbs[textOf(ask.applied) ?? ""] ?? "Went on";
+    return { icon: "clock", good: false, who: `${what} by itself`, said: "nobody answered in time" };
   }
   if (status === "cancelled" || resolution === undefined)
     return { icon: "close", good: false, who: "Dropped", said: "before there was an answer" };

@@ -19,8 +19,8 @@ export interface AskProps {
 
 /** What happens if nobody answers. */
 const defaults: Readonly<Record<string, string>> = {
-  approval: "denied by itself in",
-  question: "goes on without an answer in",
+  approval: "decided by itself in",
+  question: "closes by itself in",
   budget: "stops by itself in",
   authorization: "goes on without in",
   client_tool: "given up in",

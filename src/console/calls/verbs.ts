@@ -70,9 +70,9 @@ const outcomeWords: Readonly<Record<string, string>> = {
 
 /** A call that nothing forbade and nobody denied was held back by a guard. */
 const deniedWords = ({ asks, permission }: CallEntry): string => {
-  const decision = asks.at(-1)?.resolution?.decision;
-  if (decision === "expired") return "denied, since nobody decided in time";
-  if (decision === "deny") return "denied by you";
+  const ask = asks.at(-1);
+  if (ask?.applied === "deny") return "denied, since nobody decided in time";
+  if (ask?.resolution?.decision === "deny") return "denied by you";
   return permission === null || permission.verdict === "deny"
     ? "denied by a rule"
     : "held back by the team’s settings";

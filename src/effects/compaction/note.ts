@@ -1,7 +1,7 @@
 import type { Message } from "../../chat/message.ts";
 import { firstCharacters, textOf } from "../../chat/text.ts";
 import { callsOf } from "../../chat/view.ts";
-import { truncateMiddle, withReferences } from "../texts.ts";
+import { countText, truncateMiddle, withReferences } from "../texts.ts";
 import { summaryHeading, listSection, runFactsText, taskQuote } from "./message.ts";
 import type { RunFacts } from "./message.ts";
 import type { MessageRange } from "./range.ts";
@@ -11,8 +11,6 @@ import type { MessageRange } from "./range.ts";
 const inputLength = 500;
 const mostInputs = 20;
 const formerLength = 4_000;
-
-const countText = (number: number, word: string): string => `${number} ${word}${number === 1 ? "" : "s"}`;
 
 const countsLine = (gone: readonly Message[]): string => {
   const of = (role: Message["role"]): number => gone.filter((message) => message.role === role).length;

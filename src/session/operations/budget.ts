@@ -68,15 +68,14 @@ type BudgetChange = Exclude<z.output<typeof budgetChangeSchema>, null>;
 
 const noBudgetLimits = { warn_at: 0.8, on_exceeded: "stop" } as const;
 
-const mergeBudget = (budget: SessionBudget, change: BudgetChange): SessionBudget | null => {
+const mergeBudget = (budget: SessionBudget, change: BudgetChange): SessionBudget => {
   const merged = Object.entries({ ...budget, ...change }).filter(
     ([, value]) => value !== null && value !== undefined,
   );
-  const next = { ...noBudgetLimits, ...Object.fromEntries(merged) } as SessionBudget;
-  return budgetKinds.some((kind) => next[limitNames[kind]] !== undefined) ? next : null;
+  return { ...noBudgetLimits, ...Object.fromEntries(merged) };
 };
 
-/** Creates the budget of a new session; returns null if it limits nothing. */
+/** Creates the budget of a new session; null if none is given. */
 export const createBudget = (given: z.output<typeof budgetSchema> | undefined): SessionBudget | null =>
   given === undefined ? null : mergeBudget(noBudgetLimits, given);
 

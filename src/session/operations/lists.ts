@@ -14,7 +14,15 @@ import type { CommandAnswer, ReadContext } from "../define-operation.ts";
 import { jsonAnswer, joinRows, rowsAnswer, defineRead } from "../define-operation.ts";
 import { showAsk } from "../event-lines.ts";
 import type { PageStart, Page, PagePosition, PagedRow } from "../paging.ts";
-import { cursorBindingOf, takeFitting, pageOf, pageQueryFields, pageRows, readCursor } from "../paging.ts";
+import {
+  cursorBindingOf,
+  mostRows,
+  takeFitting,
+  pageOf,
+  pageQueryFields,
+  pageRows,
+  readCursor,
+} from "../paging.ts";
 import { taskNumber, taskView } from "../../agent/state/board.ts";
 import { refuse } from "../problems.ts";
 
@@ -226,7 +234,7 @@ export const asksOperation = defineRead({
 
 /** Returns the first page of the open asks. */
 export const openAsksPage = (reads: AskSource): Page<string> =>
-  readPage(reads, { of: ["asks", "open"], live: openAskRows(reads) }, { limit: 200 });
+  readPage(reads, { of: ["asks", "open"], live: openAskRows(reads) }, { limit: mostRows });
 
 /** Reads the stores that the threads share; a store that no agent uses does not exist. */
 

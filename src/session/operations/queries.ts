@@ -6,7 +6,14 @@ import { ownEntry } from "../../chat/json.ts";
 import type { Archive, CommandAnswer, ReadContext } from "../define-operation.ts";
 import { jsonAnswer, joinRows, defineRead } from "../define-operation.ts";
 import { showEvents, requireEventTypes, takeEvents } from "../event-lines.ts";
-import { limitSchema, limitSentence, pageBytes, takeFitting, wholeNumberSchema } from "../paging.ts";
+import {
+  limitSchema,
+  limitSentence,
+  mostRows,
+  pageBytes,
+  takeFitting,
+  wholeNumberSchema,
+} from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
@@ -42,7 +49,7 @@ export const messagesOperation = defineRead({
   params: z.strictObject({
     thread: z.string().max(64).default("main").describe("The thread of the messages."),
     before: cursorSchema.optional().describe("Shows messages before this pos."),
-    limit: limitSchema(200, 50).describe(limitSentence),
+    limit: limitSchema(mostRows, 50).describe(limitSentence),
     retired: z
       .stringbool({ truthy: ["true"], falsy: ["false"], case: "sensitive" })
       .or(z.boolean())
@@ -81,6 +88,9 @@ export const runOperation = defineRead({
   },
 });
 
+/** Most events of a page. */
+export const mostEvents = 1_000;
+
 export const eventsOperation = defineRead({
   name: "events",
   summary: "Lists the events after a cursor, as they were stored, or streams them.",
@@ -91,7 +101,7 @@ export const eventsOperation = defineRead({
     before: cursorSchema.optional().describe("Shows events before this one."),
     types: z.string().max(2_000).optional().describe("Types of events, with commas."),
     thread: z.string().max(64).optional().describe("The thread in which they happened."),
-    limit: limitSchema(1_000, 200).describe("Most events of a page; next_after says where it ends."),
+    limit: limitSchema(mostEvents, 200).describe("Most events of a page; next_after says where it ends."),
   }),
   alias: true,
   run: ({ archive, state, principal }, { after, before, types, thread, limit }) => {

@@ -38,6 +38,12 @@ import { busyRetryMs, refuse, refuseField, refuseIfProblem } from "../problems.t
 import { requireBudget } from "./budget.ts";
 import { contentSchema, storeContent } from "./uploads.ts";
 
+/** Most seconds that a sender may wait for the run to end. */
+export const longestWait = 300;
+
+/** Most inputs that wait in a thread. */
+export const mostWaiting = inboxLimits.inputs;
+
 /** Returns an input's content as it is stored, once the session's model is known to take it. */
 const takeContent = (
   { draft, rules }: WriteContext,
@@ -81,7 +87,7 @@ export const inputSchema = z.strictObject({
   wait: z
     .number()
     .min(0)
-    .max(300)
+    .max(longestWait)
     .optional()
     .describe(
       "Seconds to wait over HTTP for the run to end; its end is then the answer. A WebSocket sees the end in its events.",
@@ -127,7 +133,7 @@ const findAddressedThread = (draft: Draft, archive: Archive, id: string, mode: O
 };
 
 const inboxLimitTexts = {
-  inputs: `${inboxLimits.inputs} inputs are waiting; withdraw some or wait`,
+  inputs: `${mostWaiting} inputs are waiting; withdraw some or wait`,
   characters: `the inputs that wait in a session may have ${inboxLimits.characters} characters in all; withdraw some, wait, or send less`,
 } as const;
 
@@ -272,12 +278,7 @@ export const withdrawOperation = defineWrite({
 const editSchema = z.strictObject({
   input: z.string(),
   content: contentSchema.optional(),
-  place: z
-    .int()
-    .min(0)
-    .max(inboxLimits.inputs)
-    .optional()
-    .describe("Position among the waiting inputs, from 0."),
+  place: z.int().min(0).max(mostWaiting).optional().describe("Position among the waiting inputs, from 0."),
   on_busy: z.enum(["steer"]).optional().describe("Lets it join the run instead of waiting for its end."),
 });
 

@@ -13,7 +13,8 @@ import { cleanText } from "../../chat/text.ts";
 
 /** Stores bytes that come as base64 or data URL. */
 
-const dataUrlPattern = /^data:([a-z0-9.+/-]+);base64,/i;
+/** Matches the beginning of a data URL; parameters of its media type may follow it. */
+const dataUrlPattern = /^data:([a-z0-9.+/-]+)(?:;[^,]{0,1000})?;base64,/i;
 
 /** Returns whether a text without line breaks is padded base64; a pattern for all of a long one may overflow the engine's stack. */
 const isBase64 = (text: string): boolean => {
@@ -235,12 +236,15 @@ const partSchema = z.discriminatedUnion("type", [
     .refine(hasOneSource, sourceError),
 ]);
 
-const contentShapes = "give a text, or a list of 1 to 64 parts of type text, image or document";
+/** Most parts of an input. */
+export const mostParts = 64;
+
+const contentShapes = `give a text, or a list of 1 to ${mostParts} parts of type text, image or document`;
 
 export const contentSchema = z.union(
   [
     wellFormedText(1_048_576).refine((text) => /\S/.test(text), "must not be blank"),
-    z.array(partSchema).min(1).max(64),
+    z.array(partSchema).min(1).max(mostParts),
   ],
   { error: contentShapes },
 );

@@ -217,6 +217,22 @@ describe("AP-41: changed by PATCH", () => {
     expect(bench.performAs({ scopes: [...manager, "approvals:decide"] }, "patch", { budget }).ok).toBe(true);
   });
 
+  test("AP-41: how a limit warns and ends can be set before there is one, and stays when the last is removed", async () => {
+    const rest = { warn_at: 0.5, on_exceeded: "ask" } as const;
+    const { bench } = await opened(rest, final(10));
+    const setLimit = (max_tokens: number | null) => bench.ok("patch", { budget: { max_tokens } });
+    setLimit(9_000);
+    expect(shown(bench)["max_tokens"]).toMatchObject({ limit: 9_000, ...rest });
+    setLimit(null);
+    expect(limits(bench)).toEqual({});
+    setLimit(8_000);
+    expect(shown(bench)["max_tokens"]).toMatchObject({ limit: 8_000, ...rest });
+    bench.ok("patch", { budget: null });
+    bench.ok("patch", { budget: { on_exceeded: "ask" } });
+    setLimit(9_000);
+    expect(shown(bench)["max_tokens"]).toMatchObject({ warn_at: 0.8, on_exceeded: "ask" });
+  });
+
   test("AP-41: with more the session takes inputs again", async () => {
     const { bench } = await opened({ max_tokens: 2_500 }, final(2_000), final(10));
     await go(bench);

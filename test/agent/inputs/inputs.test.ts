@@ -123,6 +123,15 @@ describe("SE-23: accepted, then applied, withdrawn or returned", () => {
     });
     expect(bench.requests[0]?.media("m1")).toBe("AAAA");
   });
+
+  test("AP-18: the parameters of a data URL are no part of its media type or its bytes", async () => {
+    const { bench } = await play(`replies: [${say("Nice.")}]`);
+    const data = "data:text/plain;charset=utf-8;name=a.txt;base64,aGk=";
+    bench.ok("send", { content: [{ type: "document", data }] });
+    await bench.idle();
+    expect(bench.chat()[0]?.parts).toEqual([{ type: "document", media_type: "text/plain", blob: "m1" }]);
+    expect(bench.requests[0]?.media("m1")).toBe("aGk=");
+  });
 });
 
 describe("SE-24: on_busy", () => {
@@ -480,9 +489,9 @@ describe("SE-27: while an input is accepted", () => {
   test("SE-27: an edit with If-Match holds only for the version it was read with", async () => {
     const { bench } = await queued();
     bench.ok("edit_input", { input: "q1", content: "two" });
-    const stale = bench.performAs({ ifMatch: '"1"' }, "edit_input", { input: "q1", content: "three" });
+    const stale = bench.performAs({ ifMatch: "1" }, "edit_input", { input: "q1", content: "three" });
     expect(stale).toMatchObject({ ok: false, problem: { code: "precondition_failed" } });
-    const fresh = bench.performAs({ ifMatch: '"2"' }, "edit_input", { input: "q1", content: "three" });
+    const fresh = bench.performAs({ ifMatch: "2" }, "edit_input", { input: "q1", content: "three" });
     expect(fresh).toMatchObject({ ok: true });
   });
 
