@@ -1,3 +1,4 @@
+import { withReplyTimeout } from "../engine/access/replies.ts";
 import { isFetcher } from "../engine/sandboxes.ts";
 import { isConfigured, readCredential } from "./access/credentials.ts";
 import { findDevPrincipal } from "./access/development.ts";
@@ -12,12 +13,8 @@ type SandboxState = "connected" | "unreachable" | "none";
 /** Asks the Worker behind `SANDBOX` whether it runs. */
 const checkSandbox = async ({ SANDBOX: binding }: RouterEnv): Promise<SandboxState> => {
   if (!isFetcher(binding)) return "none";
-  try {
-    const { ok } = await binding.fetch(new Request("http://sandbox/health"));
-    return ok ? "connected" : "unreachable";
-  } catch {
-    return "unreachable";
-  }
+  const answer = await withReplyTimeout(binding.fetch(new Request("http://sandbox/health")));
+  return answer?.ok === true ? "connected" : "unreachable";
 };
 
 /** Answers whether the team's secrets are set and its sandbox runs; only an administrator gets details. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { Scope } from "../../src/session/rpc.ts";
 import type { Route } from "../../src/api/route.ts";
@@ -506,4 +506,14 @@ test("TB-11 AP-6: what could not be audited is audited when it is repeated under
   const audited = await call("GET", "/v1/audit?action=revoke_key");
   const { data } = await audited.json<{ data: readonly object[] }>();
   expect(data).toMatchObject([{ action: "revoke_key", subject: id }]);
+});
+
+test("RE-16: a sandbox that does not answer holds up no probe", async () => {
+  const SANDBOX = { fetch: () => Promise.withResolvers<never>().promise };
+  const { call } = setUp({ env: { MODEL_KEY: "x", LIMPET_ADMIN_KEY: adminKey, SANDBOX } });
+  vi.useFakeTimers();
+  const answer = call("GET", "/readyz");
+  await vi.advanceTimersByTimeAsync(2_000);
+  vi.useRealTimers();
+  expect(await (await answer).json()).toMatchObject({ ready: false, sandbox: "unreachable" });
 });
