@@ -137,8 +137,9 @@ const hasRowChanged = (before: ThreadInSession, { thread, session }: ThreadInSes
   hasChangedRest(before.thread, thread, omittedOfThread) ||
   (thread.id === "main" && hasChangedRest(before.session, session, omittedOfSession));
 
-const insertTurn = `INSERT INTO turns (thread, json, history, log) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (thread)
-  DO UPDATE SET json = excluded.json, history = excluded.history, log = iif(?5, log || excluded.log, excluded.log)`;
+/** A history that did not change is null. */
+const insertTurn = `INSERT INTO turns (thread, json, history, log) VALUES (?1, ?2, ifnull(?3, ''), ?4) ON CONFLICT (thread)
+  DO UPDATE SET json = excluded.json, history = ifnull(?3, history), log = iif(?5, log || excluded.log, excluded.log)`;
 
 /** Log of a row that does not change. */
 const sameLog = { text: "", keepsTail: true } as const;
@@ -154,7 +155,8 @@ const writeTurn = (
   const { id, history } = thread;
   const turn = turnOf(thread, session);
   const json = rowJson(sql, blobOf.turn(id), JSON.stringify(turn), { run: turn.run && turn.run.id });
-  sql.exec(insertTurn, id, json, packHistory(history), text, keepsTail ? 1 : 0);
+  const isSame = before?.thread.history === history;
+  sql.exec(insertTurn, id, json, isSame ? null : packHistory(history), text, keepsTail ? 1 : 0);
 };
 
 const writeThread = (to: CommitTarget, before: ThreadInSession | null, after: ThreadInSession): void => {

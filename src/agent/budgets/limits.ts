@@ -95,10 +95,11 @@ export const findBudgetHold = (
   session: Session,
   threadId: string,
 ): { readonly until: number | null } | null => {
-  const runs = lineageOf(session, threadId).flatMap(({ id, run }) => (run === null ? [] : [{ id, run }]));
-  if (runs.some(({ id, run }) => id !== threadId && run.stop !== null)) return { until: null };
-  const ask = runs.flatMap(({ run }) => run.budget.ask ?? [])[0];
-  return ask === undefined ? null : { until: session.asks[ask]?.expires_at ?? null };
+  const lineage = lineageOf(session, threadId);
+  if (lineage.some(({ id, run }) => id !== threadId && run !== null && run.stop !== null))
+    return { until: null };
+  const ask = lineage.find(({ run }) => run !== null && run.budget.ask !== null)?.run?.budget.ask ?? null;
+  return ask === null ? null : { until: session.asks[ask]?.expires_at ?? null };
 };
 
 /** Longest time after which a thread that waits for budget checks again. */
