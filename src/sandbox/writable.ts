@@ -1,4 +1,4 @@
-import { escapeGlob, matchesGlob } from "./glob.ts";
+import { escapeGlob, globFault, matchesGlob } from "./glob.ts";
 
 /** Returns why an entry of `writable_paths` is not valid, or null: relative, at most one `**` as a whole segment. */
 export function writablePathProblem(entry: string): string | null {
@@ -13,7 +13,7 @@ export function writablePathProblem(entry: string): string | null {
   if (segments.some((segment) => segment.includes("**") && segment !== "**")) {
     return "has ** next to other characters; ** must be a whole path segment";
   }
-  return null;
+  return globFault(entry);
 }
 
 /** Returns an entry without leading `./` and trailing `/`. */
@@ -36,7 +36,7 @@ export function mayWrite(writablePaths: readonly string[] | undefined, path: str
 
 /** Returns whether one segment of a glob covers another. */
 const segmentCovers = (wide: string, narrow: string): boolean =>
-  wide === narrow || wide === "*" || (!/[*?[\]]/.test(narrow) && matchesGlob(wide, narrow));
+  wide === narrow || wide === "*" || (!/[*?[\]\\]/.test(narrow) && matchesGlob(wide, narrow));
 
 const coversPath = (wide: readonly string[], narrow: readonly string[]): boolean => {
   const [first, ...rest] = wide;

@@ -30,6 +30,7 @@ if (line.startsWith("secret list")) {
     console.error('✘ [ERROR] Worker "limpet-acme" (env: acme) not found.');
     process.exit(1);
   }
+  console.error("▲ [WARNING] Processing wrangler.toml configuration:");
   console.log(secrets);
 }
 const output = process.env.WRANGLER_OUTPUT_FILE_PATH;

@@ -109,3 +109,13 @@ test("CF-16 CF-10: keys without a value around the body of a template are absent
   const wrapped = `template:\nconfig:\n${team().replaceAll(/^(?=.)/gm, "  ")}embedded_skills:\n`;
   expect(await said(wrapped)).toEqual(["empty_value template", "empty_value embedded_skills"]);
 });
+
+test("AG-13: a writable path means what it seems to: no ! before it, no bracket left open", async () => {
+  const pathsOf = (list: string): Promise<readonly string[]> =>
+    said(team({ agent: `    options: { writable_paths: ${list} }` }));
+  expect(await pathsOf('["**", "!secrets/**"]')).toEqual([
+    "invalid_value agents[0].options.writable_paths[1]",
+  ]);
+  expect(await pathsOf('["src/[ab"]')).toEqual(["invalid_value agents[0].options.writable_paths[0]"]);
+  expect(await pathsOf('["src/[ab]*", "[!.]*"]')).toEqual([]);
+});

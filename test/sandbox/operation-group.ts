@@ -85,6 +85,7 @@ export function operationGroup(connect: () => Fetcher): void {
     await expect(edit("completely different")).rejects.toMatchObject({
       message: expect.stringContaining("1: alpha"),
     });
+    await expect(edit("a line of a long text\n".repeat(6_000))).rejects.toMatchObject({ code: "no_match" });
     expect(await text("f")).toBe("alpha\nbeta\ngamma\nbeta\n");
     const { changes } = await edit("gamma\n", "delta\n");
     expect(changes[0]?.diff).toContain("-gamma\n+delta\n");

@@ -354,7 +354,7 @@ const revokeKey = async ({ client, names, show }: RemoteContext): Promise<ExitCo
 };
 
 const listKeys = async ({ client, show }: RemoteContext): Promise<ExitCode> => {
-  const { data } = await client.call("list_keys", { limit: 200 });
+  const data = await readToEnd((page) => client.call("list_keys", page));
   show(data, () =>
     data.length === 0
       ? ["There are no keys; limpet keys create --scopes … makes one."]

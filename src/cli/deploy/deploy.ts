@@ -27,9 +27,9 @@ const environmentFlag = (team: string): string => `--env=${team === "default" ? 
  */
 const listSecrets = async (terminal: Terminal, team: string): Promise<ReadonlySet<string> | null> => {
   const args = ["secret", "list", environmentFlag(team), "--format=json"];
-  const { code, output } = await runWrangler(args, { root: terminal.root, captures: true });
+  const { code, output, stdout } = await runWrangler(args, { root: terminal.root, captures: true });
   if (code === 0) {
-    const listed = JSON.parse(output.slice(output.indexOf("["))) as readonly { readonly name: string }[];
+    const listed = JSON.parse(stdout.slice(stdout.search(/^\[/m))) as readonly { readonly name: string }[];
     return new Set(listed.map(({ name }) => name));
   }
   // A Worker that was never deployed has no secrets yet.

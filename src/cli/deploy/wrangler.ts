@@ -8,8 +8,9 @@ import { delimiter, join } from "node:path";
 
 interface WranglerResult {
   readonly code: number;
-  /** Printed output; empty if wrangler wrote to the terminal itself. */
+  /** All that it printed, and what of it went to stdout; empty if wrangler wrote to the terminal itself. */
   readonly output: string;
+  readonly stdout: string;
 }
 
 interface WranglerOptions {
@@ -34,12 +35,15 @@ export const runWrangler = async (
     // On Windows only a shell finds the scripts of packages.
     shell: process.platform === "win32",
   });
-  let output = "";
+  let [output, stdout] = ["", ""];
   for (const stream of [child.stdout, child.stderr]) {
-    stream?.setEncoding("utf8").on("data", (text: string) => (output += text));
+    stream?.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+      if (stream === child.stdout) stdout += text;
+    });
   }
   const [code] = (await once(child, "close")) as [number | null];
-  return { code: code ?? 1, output };
+  return { code: code ?? 1, output, stdout };
 };
 
 /** Deploys with wrangler, which writes to the terminal; returns the addresses of the Worker, or null if it failed. */

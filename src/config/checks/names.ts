@@ -125,7 +125,7 @@ const checkAgentNames = (draft: TeamDraft): void => {
         { hint: "choose another name" },
       );
     value.delegation.may_call.forEach((name, place) => {
-      if (!name.includes("*")) check(["agents", index, "delegation", "may_call", place], name);
+      if (!/[*?[]/.test(name)) check(["agents", index, "delegation", "may_call", place], name);
     });
   }
 };

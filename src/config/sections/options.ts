@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { effortSchema } from "../../model/schema.ts";
 import { workspacePath } from "../../sandbox/paths.ts";
+import { globFault } from "../../sandbox/glob.ts";
 import { count, duration, fraction, globProblem, mapOf, text } from "../../schema.ts";
 
 const checkpointSchema = z.strictObject({
@@ -10,7 +11,7 @@ const checkpointSchema = z.strictObject({
 
 const globSchema = () =>
   z.string().superRefine((value, context) => {
-    const problem = globProblem(value);
+    const problem = globProblem(value) ?? globFault(value);
     if (problem !== null) context.addIssue({ code: "custom", message: `invalid_value: ${problem}` });
   });
 

@@ -3,10 +3,10 @@ import type { Json } from "../../chat/message.ts";
 
 /**
  * Finds and removes characters that are invisible to people but not to a model: controls, marks of writing
- * direction, tags.
+ * direction, tags, selectors. What joins letters or makes a sign an emoji belongs to visible text.
  */
 
-const hiddenCharacter = /(?![\n\t])[\p{Cc}\u061C\u200E\u200F\u202A-\u202E\u2066-\u2069\u{E0000}-\u{E007F}]/u;
+const hiddenCharacter = /(?![\n\t\u200C\u200D\uFE0F])[\p{Cc}\p{Default_Ignorable_Code_Point}]/u;
 
 const hiddenCharacters = new RegExp(hiddenCharacter, "gu");
 

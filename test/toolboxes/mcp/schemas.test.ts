@@ -98,7 +98,7 @@ test("TB-22: schemas nest in each other at most eight deep, wherever they stand;
   ]);
 });
 
-const hidden = "\u202E\u{E0041}";
+const hidden = "\u202E\u{E0041}\u200B\uFEFF\u{E0101}";
 
 test("TB-22: notes are cleaned where they are notes of a schema; comments and examples are left out; values stay as they are", async () => {
   const value = { title: "x".repeat(1_100), description: 7, $comment: "c", examples: [1] };

@@ -49,8 +49,12 @@ const isCrlf = (text: string): boolean => text.includes("\r\n") && !/[^\r]\n/.te
 const withLineEnds = (text: string, crlf: boolean): string =>
   crlf ? text.replaceAll(/\r?\n/g, "\r\n") : text;
 
+const withPlainEnds = (text: string): string => text.replaceAll("\r\n", "\n");
+
 /** Returns the variants of a text that occur in the file, which may differ in line ends. */
 function looseMatches(text: string, wanted: string): string[] {
+  // A pattern of a long text may be too long for the engine.
+  if (!withPlainEnds(text).includes(withPlainEnds(wanted))) return [];
   const pattern = escapePattern(wanted).replaceAll(/\r?\n/g, String.raw`\r?\n`);
   return text.match(new RegExp(pattern, "g")) ?? [];
 }
