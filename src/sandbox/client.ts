@@ -15,7 +15,7 @@ import type {
   WriteOptions,
 } from "./contract.ts";
 import { workspacePath } from "./paths.ts";
-import { createWire, type Fetcher, type Wire, type WireMemory } from "./wire.ts";
+import { createWire, readAnswer, readJson, type Fetcher, type Wire, type WireMemory } from "./wire.ts";
 
 export interface SandboxOptions {
   /** Calling thread: changes by others since it last saw a file are conflicts for it. */
@@ -56,8 +56,6 @@ const changeHeaders = (options: WriteOptions): Record<string, string> => ({
   ...(options.ifMatch === undefined ? {} : { "If-Match": `"${options.ifMatch}"` }),
 });
 
-const readJson = async <Answer>(response: Promise<Response>): Promise<Answer> => (await response).json();
-
 async function readBytes(
   wire: Wire,
   path: string,
@@ -65,8 +63,8 @@ async function readBytes(
 ): Promise<Uint8Array> {
   const headers: Record<string, string> =
     range === undefined ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
-  const response = await wire.send({ method: "GET", path: fileRoute(path), headers });
-  return new Uint8Array(await response.arrayBuffer());
+  const answer = wire.send({ method: "GET", path: fileRoute(path), headers });
+  return new Uint8Array(await readAnswer(answer, (response) => response.arrayBuffer()));
 }
 
 async function writeWholeFile(

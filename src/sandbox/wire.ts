@@ -48,6 +48,22 @@ async function readRefusal(response: Response): Promise<SandboxError> {
 const createUnreachable = (reason: string): SandboxError =>
   new SandboxError("exec_transport_error", `the sandbox could not be reached: ${reason}`, 0);
 
+/** Reads the body of an answer; one that breaks off counts as none. */
+export const readAnswer = async <T>(
+  answer: Promise<Response>,
+  read: (response: Response) => Promise<T>,
+): Promise<T> => {
+  const response = await answer;
+  try {
+    return await read(response);
+  } catch {
+    throw createUnreachable("the connection failed");
+  }
+};
+
+export const readJson = <Answer>(answer: Promise<Response>): Promise<Answer> =>
+  readAnswer(answer, (response) => response.json<Answer>());
+
 /** State that the views of one sandbox share. */
 export interface WireMemory {
   instance: string | null;

@@ -1,6 +1,6 @@
 import { fileRoute, postOf } from "./client.ts";
 import type { ChangeIdentity, ChangeOutcome, FileStat, Preconditions, WorkspaceFiles } from "./contract.ts";
-import { createWire } from "./wire.ts";
+import { createWire, readJson } from "./wire.ts";
 import type { Fetcher } from "./wire.ts";
 
 /** Milliseconds of a person's change of a file, including the transfer of its bytes. */
@@ -34,33 +34,33 @@ export const createWorkspaceFiles = (fetcher: Fetcher, id: string): WorkspaceFil
         ...(range === undefined ? {} : { headers: { Range: range } }),
       }),
     list: async (path) => {
-      const answer = await wire.send(postOf("/fs/list", { path }));
-      return (await answer.json<{ entries: readonly FileStat[] }>()).entries;
+      const answer = wire.send(postOf("/fs/list", { path }));
+      return (await readJson<{ entries: readonly FileStat[] }>(answer)).entries;
     },
     put: async (path, { content, size }, options) => {
-      const answer = await wire.send({
+      const answer = wire.send({
         method: "PUT",
         path: fileRoute(path),
         ...(content === null ? {} : { body: content }),
         headers: { ...headersOf(options), "Sandbox-Size": String(size) },
         timeoutMs: fileChangeMs,
       });
-      return answer.json<ChangeOutcome>();
+      return readJson<ChangeOutcome>(answer);
     },
     pack: async (path) => wire.send({ method: "GET", path: tarRoute(path) }),
     unpack: async (path, body, options) => {
-      const answer = await wire.send({
+      const answer = wire.send({
         method: "PUT",
         path: tarRoute(path),
         ...(body === null ? {} : { body }),
         headers: headersOf(options),
         timeoutMs: fileChangeMs,
       });
-      return answer.json<ChangeOutcome>();
+      return readJson<ChangeOutcome>(answer);
     },
     remove: async (path, { recursive, ...options }) => {
       const request = postOf("/fs/delete", { path, recursive }, headersOf(options));
-      return (await wire.send(request)).json<ChangeOutcome>();
+      return readJson<ChangeOutcome>(wire.send(request));
     },
   };
 };

@@ -258,3 +258,21 @@ test("RE-12 MO-41: a fault of the sandbox is logged as JSON without content, and
   expect(lines[0]).toEqual({ at, level: "error", msg: "sandbox_failed", fault: "Error" });
   expect(JSON.stringify(lines)).not.toContain("canary");
 });
+
+test("TB-29: an answer that breaks off in its body is no answer, whatever is read", async () => {
+  const workspace = createLocalWorkspace();
+  let isCut = false;
+  const fetcher: Fetcher = {
+    fetch: async (sent) => {
+      const answer = await workspace.fetch(sent);
+      return isCut ? cutAt(answer, 1, "error") : answer;
+    },
+  };
+  const sandbox = createSandbox(fetcher, "s");
+  await sandbox.write("f", "text", { key: freshKey() });
+  isCut = true;
+  const unreachable = { name: "SandboxError", code: "exec_transport_error" };
+  await expect(sandbox.read("f")).rejects.toMatchObject(unreachable);
+  await expect(sandbox.stat("f")).rejects.toMatchObject(unreachable);
+  await expect(sandbox.write("f", "other", { key: freshKey() })).rejects.toMatchObject(unreachable);
+});
