@@ -119,3 +119,10 @@ test("AG-13: a writable path means what it seems to: no ! before it, no bracket 
   expect(await pathsOf('["src/[ab"]')).toEqual(["invalid_value agents[0].options.writable_paths[0]"]);
   expect(await pathsOf('["src/[ab]*", "[!.]*"]')).toEqual([]);
 });
+
+test("CF-16: a replacement without its text is told", async () => {
+  const guardrail = "{ kind: output_guardrail, params: { min_length: 5, on_fail: replace } }";
+  expect(await said(team({ agent: `    middleware: [${guardrail}]` }))).toEqual([
+    "missing_key agents[0].middleware[0].params.text",
+  ]);
+});

@@ -82,6 +82,11 @@ const outputGuardrailSchema = z.strictObject({
       max_retries: count(0, 20).default(2).describe("Number of retries, each with the reason."),
       text: text(16_000).optional().describe("Replacement text."),
     })
+    .superRefine(({ on_fail: how, text: replacement }, context) => {
+      if (how !== "replace" || replacement !== undefined) return;
+      const message = "missing_key: on_fail: replace needs the text that takes the answer's place";
+      context.addIssue({ code: "custom", path: ["text"], message });
+    })
     .superRefine(({ min_length: least, max_length: most }, context) => {
       if (least === undefined || most === undefined || least <= most) return;
       const message = `out_of_range: no text has at most ${most} characters and at least ${least}`;

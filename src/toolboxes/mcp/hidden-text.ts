@@ -6,7 +6,7 @@ import type { Json } from "../../chat/message.ts";
  * direction, tags, selectors. What joins letters or makes a sign an emoji belongs to visible text.
  */
 
-const hiddenCharacter = /(?![\n\t\u200C\u200D\uFE0F])[\p{Cc}\p{Default_Ignorable_Code_Point}]/u;
+const hiddenCharacter = /(?!\n|\t|\u200C|\u200D|\uFE0F)[\p{Cc}\p{Default_Ignorable_Code_Point}]/u;
 
 const hiddenCharacters = new RegExp(hiddenCharacter, "gu");
 
