@@ -17,7 +17,8 @@ export interface CrashCounter {
 
 export const createCrashCounter = (storage: DurableObjectStorage, later: () => void): CrashCounter => {
   const { sql } = storage;
-  let counting = false;
+  /** Whether a number may be stored: at first it may be that of an isolate whose drive died. */
+  let counting = true;
   const isBusy = (): boolean => {
     migrate(storage);
     return sql.exec("SELECT 1 FROM turns WHERE json ->> '$.run' IS NOT NULL LIMIT 1").toArray().length > 0;
@@ -28,7 +29,7 @@ export const createCrashCounter = (storage: DurableObjectStorage, later: () => v
   };
   return {
     begin: (isFresh) => {
-      if (!isFresh || !isBusy()) return 0;
+      if (!(isFresh || counting) || !isBusy()) return 0;
       const known = sql.exec<{ value: string }>("SELECT value FROM meta WHERE key = 'drives'").toArray()[0];
       const count = Number(known?.value ?? 0) + 1;
       sql.exec("INSERT OR REPLACE INTO meta VALUES ('drives', ?)", String(count));

@@ -32,6 +32,15 @@ test("AP-24 AP-51: a cleared session begins anew for who watched and who comes l
   expect(bench.ok("get")).toMatchObject({ last_end: null });
 });
 
+test("AP-24 AP-41: what a snapshot says of the budget is not undone by events from before it", async () => {
+  const { bench } = await play(replies(said("Ok.")));
+  bench.ok("patch", { budget: { max_tokens: 100_000 } });
+  bench.send("Go on");
+  await bench.idle();
+  const snapshot = bench.ok("snapshot") as unknown as SnapshotBody;
+  expect(foldSince(snapshot, bench.events()).session?.budget).toEqual(snapshot.session.budget);
+});
+
 test("AP-51: what a broken attempt used counts in its turn and in the session, for who watched as for who comes later", async () => {
   const { bench } = await play(replies(said("Once upon a time"), done));
   bench.hold = true;

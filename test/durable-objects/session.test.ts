@@ -6,6 +6,7 @@ import { brokenInvariants } from "../support/worker/invariants.ts";
 import { executionsOf, letGo } from "../support/worker/probe.ts";
 import { api, create, request, sessionOf } from "../support/worker/session.ts";
 import type { Session } from "../support/worker/session.ts";
+import { createCrashCounter } from "../../durable-objects/alarms/crash-counter.ts";
 
 /** What a session owes its callers and its platform: one effect per key, silence at rest, no loss over failing storage. */
 
@@ -274,6 +275,19 @@ test("RE-C36 SE-33: a run whose drives die before any commit ends poisoned; the 
   await session.settled();
   expect(await count(session, "run_end")).toBe(2);
   expect(await brokenInvariants(session, ["i1", "i2"], [])).toEqual([]);
+});
+
+test("SE-33: the first drive of an isolate counts though a request loaded the session before, and a commit clears the count", async () => {
+  const session = await create("slow", "Go");
+  await runInDurableObject(session.stub(), (_, { storage }) => {
+    const open = () => createCrashCounter(storage, () => undefined);
+    expect([open().begin(false), open().begin(false)]).toEqual([1, 2]);
+    const later = open();
+    later.clear();
+    expect(later.begin(false)).toBe(0);
+    expect(storage.sql.exec("SELECT 1 FROM meta WHERE key = 'drives'").toArray()).toEqual([]);
+  });
+  await session.settled();
 });
 
 test("SE-33 RE-P12: drives that end with nothing to do are no dead ones: a run that waits is not poisoned by its wakes", async () => {

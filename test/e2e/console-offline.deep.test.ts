@@ -1,3 +1,4 @@
+import type { Route } from "playwright-core";
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { openConsole, serveConsole, tooMuch } from "../support/console-page.ts";
@@ -6,7 +7,7 @@ import { openConsole, serveConsole, tooMuch } from "../support/console-page.ts";
 
 const site = serveConsole("default", "shipped", {
   // A browser complains of an answer that the server refuses; the page says so, too.
-  allows: (complaint) => complaint.includes("status of 413"),
+  allows: (complaint) => /status of (401|413)/.test(complaint),
 });
 
 /** The text of each message in a log. */
@@ -289,6 +290,18 @@ test("AP-54: a decision that is made offline goes out after a reload, with its r
   await expect.poll(kept).toContain("the sea is not gentle");
   expect(await resolutionsIn(session)).toEqual([]);
   await page.unroute("**/v1/**");
+  // A page that has no key yet is refused; the answer waits for the key.
+  let refusals = 0;
+  const refuse = async (route: Route): Promise<void> => {
+    refusals += 1;
+    const problem = { type: "about:blank", title: "Unauthenticated", status: 401, code: "unauthenticated" };
+    const body = JSON.stringify({ ...problem, detail: "No key.", request_id: "req_1", retryable: false });
+    await route.fulfill({ status: 401, contentType: "application/problem+json", body });
+  };
+  await page.route("**/asks/*", refuse);
+  await page.reload();
+  await expect.poll(() => refusals).toBeGreaterThan(0);
+  await page.unroute("**/asks/*");
   await page.reload();
   await state("done");
   expect(await resolutionsIn(session)).toMatchObject([{ decision: "deny" }]);

@@ -33,7 +33,7 @@ const updateSession = (draft: FoldDraft, event: EventOf<"session_updated">): voi
   changeSession(draft, {
     ...(typeof title === "string" || title === null ? { title } : {}),
     ...(isObject(metadata) ? { metadata: textsOf(metadata) } : {}),
-    ...(budget === undefined ? {} : { budget }),
+    ...(budget === undefined || event.seq <= draft.counted ? {} : { budget }),
     ...(typeof days === "number" || days === null ? { retention_days: days } : {}),
     ...(cleared === true ? { last_end: null } : {}),
   });

@@ -86,6 +86,7 @@ export const announceEvents = (
       if (event.type === "tool_call_start" && event.call !== undefined)
         inputs.set(event.call, event.data.input);
       const sentence = describeEvent(event, inputs.get(event.call ?? "") ?? null);
+      if (event.type === "tool_call_end") inputs.delete(event.call ?? "");
       if (sentence !== null) announce(sentence.text, sentence.urgent);
     }
   };

@@ -136,8 +136,8 @@ const createAnswers = (session: SessionClient): Pick<SessionControl, "answer" | 
       await session.answer(ask, given);
       drop();
     } catch (fault) {
-      // What did not get there goes out when the session is shown again.
-      if (!hasCode(fault, "unreachable")) drop();
+      // What did not get there, or not with this key, goes out when the session is shown again.
+      if (!hasCode(fault, "unreachable") && !hasCode(fault, "unauthenticated")) drop();
       throw fault;
     }
   };
