@@ -30,16 +30,17 @@ const textsOf = (metadata: { readonly [key: string]: Json }): Readonly<Record<st
 /** Takes over the fields that an update names. */
 const updateSession = (draft: FoldDraft, event: EventOf<"session_updated">): void => {
   const { title, metadata, budget, retention_days: days, cleared, message, pinned } = event.data;
+  const isNew = event.seq > draft.counted;
   changeSession(draft, {
     ...(typeof title === "string" || title === null ? { title } : {}),
     ...(isObject(metadata) ? { metadata: textsOf(metadata) } : {}),
-    ...(budget === undefined || event.seq <= draft.counted ? {} : { budget }),
+    ...(isNew && budget !== undefined ? { budget } : {}),
     ...(typeof days === "number" || days === null ? { retention_days: days } : {}),
     ...(cleared === true ? { last_end: null } : {}),
   });
   if (typeof message === "string") pinMessage(draft, event, message, pinned === true);
   else addNote(draft, event);
-  if (cleared === true && event.seq > draft.counted) draft.usage = noUsage;
+  if (cleared === true && isNew) draft.usage = noUsage;
 };
 
 /** Events of these types change nothing else than that they are noted. */
