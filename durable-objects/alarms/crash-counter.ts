@@ -7,7 +7,10 @@ import { migrate } from "../rows/tables.ts";
  * writes. While nothing can be written, no drive begins and none is counted.
  */
 export interface CrashCounter {
-  /** Begins a drive; `isFresh` means a new isolate. Returns how many died in a row, including this one if it dies. */
+  /**
+   * Begins a drive; `isFresh` means that the session is not in memory. That and the first drive of an isolate count.
+   * Returns how many died in a row, including this one if it dies.
+   */
   readonly begin: (isFresh: boolean) => number;
   /** Resets the count, because something was committed. */
   readonly clear: () => void;
