@@ -180,6 +180,7 @@ export const createLiveSession = (
     redactor: engine.redactor,
     grants: { known: parts.grants.known, refresh },
     ...createCallLogs(parts, read, () => stopped),
+    renewDrive: parts.clock.renew,
     schedule: (works, at) => parts.clock.schedule(works, at ?? deletionDueAt(read(), parts.sessionDays())),
     failed,
     after: (ms, run) => parts.clock.after(ms, catchErrors(run, failed)),

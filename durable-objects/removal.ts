@@ -35,7 +35,7 @@ export interface Removal {
    * the sandbox is removed.
    */
   readonly begin: (session: Session, summary: SessionSummary) => void;
-  /** Returns whether nothing is left; retries the rest for at most 2 s. */
+  /** Tries to remove the rest, which may take over a minute, and returns whether nothing is left; the alarm tries again. */
   readonly finish: () => Promise<boolean>;
   /** Throws while something is left: nothing of a deleted session may reach the next one of its name. */
   readonly requireVacant: () => void;
@@ -200,6 +200,10 @@ const replaceRows = (
   );
 };
 
+/** Returns when a removal is tried again, in milliseconds since the epoch; null if it is given up. */
+const retryAt = ({ tries }: PendingRemoval): number | null =>
+  tries < maxTries ? Date.now() + pauseAfter(tries, firstPause, longestPause) : null;
+
 export const createRemoval = (
   storage: DurableObjectStorage,
   clock: Clock,
@@ -212,17 +216,20 @@ export const createRemoval = (
       ? sql.exec<PendingRemoval & Record<string, SqlStorageValue>>("SELECT * FROM removal").one()
       : null;
 
-  const tryOnce = shareInFlight(async () => {
+  const finish = shareInFlight(async () => {
     const pending = readPending();
     if (pending === null) return true;
-    const pause = pauseAfter(pending.tries, firstPause, longestPause);
-    clock.reset(pending.tries < maxTries ? Date.now() + pause : null);
+    clock.reset(retryAt(pending));
     sql.exec("UPDATE removal SET tries = tries + 1");
     const [done] = await Promise.all([
       Promise.all([reportRemoval(outside(), pending, sql), destroySandbox(outside(), pending)]),
       endRemotes(outside(), pending),
     ]);
-    if (done.includes(false)) return false;
+    if (done.includes(false)) {
+      // The alarm may have come, and joined this try.
+      clock.reset(retryAt(pending));
+      return false;
+    }
     const gone = storage.deleteAll();
     clock.reset(null);
     await gone;
@@ -230,7 +237,7 @@ export const createRemoval = (
   });
 
   return {
-    finish: async () => readPending() === null || (await withReplyTimeout(tryOnce())) === true,
+    finish,
     requireVacant: () => {
       if (readPending() !== null) throw new ProblemError(removalProblem);
     },

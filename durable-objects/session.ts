@@ -51,7 +51,7 @@ import { hasTables } from "./rows/tables.ts";
 import { logFailure } from "./log.ts";
 import { SessionLoader } from "./session-loader.ts";
 import { createWatchers } from "./sockets/watchers.ts";
-import { requireReply } from "../src/engine/access/replies.ts";
+import { requireReply, withReplyTimeout } from "../src/engine/access/replies.ts";
 
 interface Exports {
   readonly TeamObject: { getByName(name: string): TeamDirectory };
@@ -156,7 +156,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
 
   async perform(call: SessionCall): Promise<SessionReply> {
     if (call.host !== undefined) this.#engines.learnHost(call.host);
-    if (!needsSession(findOperation(call.op))) await this.#removal.finish();
+    if (!needsSession(findOperation(call.op))) await withReplyTimeout(this.#removal.finish());
     const reply = await this.#loader.contextFor(call, this.#remove).then(
       (context) => {
         try {
@@ -169,7 +169,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     );
     await this.#loader.refresh();
     this.#pump();
-    if (call.op === "delete") await this.#removal.finish();
+    if (call.op === "delete") await withReplyTimeout(this.#removal.finish());
     return reply.ok && findOperation(call.op).entersWorkspace === true ? this.#enterWorkspace(reply) : reply;
   }
 

@@ -15,8 +15,10 @@ export interface Clock {
   readonly keep: (alarm: number | null) => void;
   /** Forgets all work and deadlines, and wakes at `at`, or never. */
   readonly reset: (at: number | null) => void;
-  /** Runs a drive until `idle` or for ten minutes; the next alarm joins what is still alive then. */
+  /** Runs a drive until `idle`, `renew` or for ten minutes; the next alarm joins what is still alive then. */
   readonly drive: (idle: () => Promise<void>) => Promise<void>;
+  /** Leaves what is still alive to the next alarm at once: the platform lets each event send so many requests. */
+  readonly renew: () => void;
   /** Calls `run` once in about `ms`. */
   readonly after: (ms: number, run: () => void) => { cancel(): void };
   /**
@@ -30,15 +32,21 @@ export interface Clock {
 
 const maxDriveMs = 600_000;
 
-/** Resolves with the work, or after ten minutes. */
-const waitForDrive = async (work: Promise<void>): Promise<void> => {
-  const limit = Promise.withResolvers<void>();
-  const end = setTimeout(limit.resolve, maxDriveMs);
-  try {
-    await Promise.race([work, limit.promise]);
-  } finally {
-    clearTimeout(end);
-  }
+/** Waits for the work of a drive until it has ended, ten minutes have passed, or `end` is called. */
+const createDriveWait = () => {
+  let limit = Promise.withResolvers<void>();
+  return {
+    end: (): void => limit.resolve(),
+    wait: async (work: Promise<void>): Promise<void> => {
+      limit = Promise.withResolvers();
+      const timer = setTimeout(limit.resolve, maxDriveMs);
+      try {
+        await Promise.race([work, limit.promise]);
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
 };
 
 const earliestOf = (...times: readonly (number | null)[]): number | null => {
@@ -52,6 +60,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   let due: number | null = null;
   let extra: number | null = null;
   let armed: number | null = null;
+  const driveWait = createDriveWait();
   const timers = createTimerPool(now);
   const driveWaits = createWaitGroup(timers);
   const wake = createMovableTimer(timers, now, pump);
@@ -63,9 +72,9 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
     if (at === null) void storage.deleteAlarm();
     else void storage.setAlarm(at);
   };
-  /** Inside a drive, deadlines need only a timer. */
+  /** Inside a drive, deadlines need only a timer; one whose work has ended is about to do what `extra` is for. */
   const tick = (): void => {
-    wake(driving && live ? earliestOf(due, extra) : null);
+    wake(driving ? earliestOf(due, live ? extra : null) : null);
     if (!driving && !live) timers.rest();
   };
 
@@ -83,7 +92,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
       armed = null;
       tick();
       try {
-        await waitForDrive(idle());
+        await driveWait.wait(idle());
       } finally {
         driving = false;
         driveWaits.cancel();
@@ -91,6 +100,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
         tick();
       }
     },
+    renew: driveWait.end,
     keep: (alarm) => {
       armed = alarm;
       extra = earliestOf(extra, alarm);
@@ -101,8 +111,6 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
     },
     after: timers.after,
     whileDriving: (ms, run) => (driving ? driveWaits.after(ms, run) : null),
-    alsoWakeAt: (at) => {
-      extra = at;
-    },
+    alsoWakeAt: (at) => void (extra = at),
   };
 };

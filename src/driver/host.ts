@@ -102,6 +102,8 @@ export interface Host extends TeamRules {
   };
   /** Says when the driver next has work: `live` means that work is running now, `at` is the earliest deadline. */
   schedule(live: boolean, at: number | null): void;
+  /** Lets the platform's next event carry the work, since this one may send no more requests. */
+  renewDrive(): void;
   /** Logs an outcome that came too late to be used; it changes nothing. */
   late(outcome: {
     readonly thread: string;

@@ -175,6 +175,7 @@ const sendCall = async (
   } catch (error) {
     outcome = failedOutcome(target, error);
   }
+  if (!outcome.ok && outcome.failure.code === "platform_limit") host.renewDrive();
   let exhausted = false;
   try {
     await ended?.(outcome);

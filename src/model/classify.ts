@@ -178,6 +178,7 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
   overloaded: "The provider is overloaded",
   server_error: "The provider failed",
   network: "The connection to the provider failed",
+  platform_limit: "The platform permits no more requests for now",
   timeout: "The provider timed out",
   truncated_stream: "The provider's reply was cut off",
   protocol_error: "The provider's answer could not be understood",

@@ -6,6 +6,7 @@ export type ModelErrorCode =
   | "overloaded"
   | "server_error"
   | "network"
+  | "platform_limit"
   | "timeout"
   | "truncated_stream"
   | "protocol_error"

@@ -1,6 +1,7 @@
 import { ModelError } from "./error.ts";
 import type { ModelErrorCode, ModelFailure } from "./error.ts";
 import { firstCharacters } from "../chat/text.ts";
+import { isRequestLimit } from "../tools/egress/egress.ts";
 
 /** Consequence of a failure: a retry, at most two retries, the next model target, or the end. */
 export type Remedy = "retry" | "retry_twice" | "next_lane" | "fail";
@@ -17,6 +18,7 @@ export const codeRules: Readonly<Record<ModelErrorCode, CodeRule>> = {
   overloaded: { remedy: "retry", cooldown: "at_once" },
   server_error: { remedy: "retry", cooldown: "at_once" },
   network: { remedy: "retry", cooldown: "at_once" },
+  platform_limit: { remedy: "retry", cooldown: "never" },
   timeout: { remedy: "retry", cooldown: "at_once" },
   truncated_stream: { remedy: "retry_twice", cooldown: "never" },
   protocol_error: { remedy: "retry_twice", cooldown: "never" },
@@ -61,7 +63,8 @@ export const modelError = (
 
 /**
  * Converts whatever a transport threw to a `ModelError`: the reason of an aborted signal if it is one, `cancelled`
- * for any other abort, otherwise `network`. The text of unknown errors is dropped: it may quote payload.
+ * for any other abort, `platform_limit` where no request may be sent, otherwise `network`. The text of unknown errors is
+ * dropped: it may quote payload.
  */
 export const asModelError = (error: unknown, origin: AttemptOrigin, signal?: AbortSignal): ModelError => {
   if (error instanceof ModelError) return error;
@@ -69,5 +72,7 @@ export const asModelError = (error: unknown, origin: AttemptOrigin, signal?: Abo
     const reason: unknown = signal.reason;
     return reason instanceof ModelError ? reason : modelError("cancelled", origin, "The call was cancelled.");
   }
+  if (isRequestLimit(error))
+    return modelError("platform_limit", origin, "The platform permits no more requests for now.");
   return modelError("network", origin, `The connection to the provider ${origin.provider} failed.`);
 };

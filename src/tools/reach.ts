@@ -1,7 +1,7 @@
 import type { BrowserReach } from "./egress/browser-page.ts";
 import type { TimeLimits } from "../sandbox/time-limit.ts";
 import type { Egress } from "./egress/egress.ts";
-import { EgressError } from "./egress/egress.ts";
+import { EgressError, isRequestLimit } from "./egress/egress.ts";
 
 /** Defines a tool's reach outside its session: only the hosts and the references to secrets that it declares. */
 
@@ -98,6 +98,8 @@ const standardBytes = 1_048_576;
 /** Explains a failed connection; the platform's own words differ each time, so that equal calls would look new. */
 const unreachable = (error: unknown, address: string, { aborted }: AbortSignal): unknown => {
   if (aborted || error instanceof EgressError) return error;
+  if (isRequestLimit(error))
+    return new EgressError("unavailable", "the platform permits no more requests for now; try again");
   const host = URL.parse(address)?.host ?? "the host";
   return new EgressError("unreachable", `the connection to ${host} failed; check the address, or try later`);
 };

@@ -1,5 +1,5 @@
 import { runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { createRemoval } from "../../durable-objects/removal.ts";
 import { teamStub, tenantStub } from "../support/worker/directories.ts";
 import { api, create, sessionOf } from "../support/worker/session.ts";
@@ -118,6 +118,37 @@ test("RE-P14 RE-C32 AP-5: a deleted session leaves the list of sessions, be its 
   expect((await session.call("GET")).status).toBe(404);
   await runDurableObjectAlarm(session.stub());
   expect(await isListed(session)).toBe(false);
+  expect(await session.peek()).toEqual(gone);
+});
+
+test("★ RE-P14 RE-C32: a session whose removal hangs for longer than its alarm waits, and then fails, is removed later", async () => {
+  const session = await create("text");
+  // No alarm is under way in an object that has left memory.
+  await session.evict();
+  const asked = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<never>();
+  const back = await directoryWith(
+    "index",
+    (there) =>
+      function (this: unknown, ...args) {
+        if (!JSON.stringify(args).includes('"deleted"')) return there.apply(this, args);
+        asked.resolve();
+        return answer.promise;
+      },
+  );
+  const alarms = await runInDurableObject(session.stub(), (object: DurableObject) =>
+    vi.spyOn(object, "alarm"),
+  );
+  const deletion = session.call("DELETE");
+  await asked.promise;
+  const alarm = runDurableObjectAlarm(session.stub());
+  await vi.waitUntil(() => alarms.mock.calls.length === 1);
+  answer.reject(new Error("the tenant is away"));
+  expect((await deletion).status).toBe(204);
+  expect(await alarm).toBe(true);
+  back();
+  expect((await session.peek()).alarm).toEqual(expect.any(Number));
+  expect(await runDurableObjectAlarm(session.stub())).toBe(true);
   expect(await session.peek()).toEqual(gone);
 });
 

@@ -1,4 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { createClock } from "../../durable-objects/alarms/clock.ts";
 import { createTimerPool } from "../../durable-objects/alarms/timers.ts";
 
 /** Timers of the platform that were set and not cleared, counted while `work` runs. */
@@ -83,3 +84,27 @@ test("RE-I10: at rest the last cancel leaves no timer behind", () =>
     cancel();
     expect(live()).toBe(0);
   }));
+
+test("★ RE-3 SE-34: a deadline is heeded in time though its drive still waits for another object, and what then works gets an alarm", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  const alarms: (number | null)[] = [];
+  const storage = {
+    setAlarm: (at: number) => void alarms.push(at),
+    deleteAlarm: () => void alarms.push(null),
+  } as unknown as DurableObjectStorage;
+  const begin = Date.now();
+  const pumps: number[] = [];
+  const clock = createClock(storage, Date.now, () => {
+    pumps.push(Date.now() - begin);
+    clock.schedule(true, null);
+  });
+  const report = Promise.withResolvers<void>();
+  const drive = clock.drive(() => report.promise);
+  clock.schedule(true, null);
+  clock.schedule(false, begin + 500);
+  vi.advanceTimersByTime(5_000);
+  expect(pumps).toEqual([500]);
+  report.resolve();
+  await drive;
+  expect(alarms).toEqual([begin + 5_000]);
+});

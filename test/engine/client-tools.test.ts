@@ -118,6 +118,13 @@ test("SE-28: a client that does not answer in limits.asks.timeout leaves an erro
   expect(lastText(bench, "tool")).toBe("timeout: no result came from the client in time.");
 });
 
+test("AP-19: a model learns that a client cancelled its tool, and not that the time was over", async () => {
+  const bench = await open(scripted(calling(good)));
+  bench.ok("answer", { ask: asks(bench)[0]?.id, decision: "cancel" });
+  await bench.idle();
+  expect(lastText(bench, "tool")).toBe("cancelled: the client gives no result.");
+});
+
 test("TB-38, TB-6: client tools stand in the preset column custom: a reading one is free, another asks, locked denies", async () => {
   const under = async (preset: string, safety: string): Promise<readonly string[]> => {
     const yaml = scripted(calling(good)).replace("preset: open", `preset: ${preset}`);

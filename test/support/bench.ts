@@ -303,6 +303,7 @@ export const openBench = ({
       },
     } as never,
     clock: {
+      renew: () => undefined,
       schedule: (live: boolean, at: number | null) => {
         mine.busy = live;
         mine.alarm = at;

@@ -193,12 +193,16 @@ const refuseRaise = (draft: Draft, ask: Ask): Json => {
   return "stop";
 };
 
-const approvalDefaultOf = (draft: Draft, ask: Ask): AnswerAction => {
+/** Why an ask gets its default: its time is over, or somebody cancelled it. */
+type NoAnswer = "expired" | "cancelled";
+
+const approvalDefaultOf = (draft: Draft, ask: Ask, why: NoAnswer): AnswerAction => {
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   const { onTimeout } = agentOf(draft, ask.thread).approvalTimeout(ask.approval?.rule ?? "");
-  return onTimeout === "approve" && call !== null
-    ? approveCall(draft, ask, call)
-    : { do: "settle", status: "denied", text: "denied: this call was not approved in time." };
+  if (onTimeout === "approve" && call !== null) return approveCall(draft, ask, call);
+  const what =
+    why === "expired" ? "this call was not approved in time" : "the request for approval was cancelled";
+  return { do: "settle", status: "denied", text: `denied: ${what}.` };
 };
 
 /** Returns whether the run waits for this answer about its plan. */
@@ -212,21 +216,21 @@ const denyPlan = (draft: Draft, { thread }: Ask): Json => {
   return "deny";
 };
 
-const applyApprovalDefault = (draft: Draft, ask: Ask): Json => {
-  const effect = approvalDefaultOf(draft, ask);
+const applyApprovalDefault = (draft: Draft, ask: Ask, why: NoAnswer): Json => {
+  const effect = approvalDefaultOf(draft, ask, why);
   applyAnswer(draft, ask, effect);
   return effect.do === "start" ? "approve" : "deny";
 };
 
 /** Applies the default of an unanswered question, by the agent's settings. */
-const applyQuestionDefault = (draft: Draft, ask: Ask): Json => {
+const applyQuestionDefault = (draft: Draft, ask: Ask, why: NoAnswer): Json => {
   const rule = agentOf(draft, ask.thread).asks.onTimeout;
   if (rule === "fail") {
-    settleAskedCall(draft, ask, "error", "timeout: no answer came.");
-    runOf(draft, ask.thread).stop = {
-      reason: "deadline_exceeded",
-      error: "a question was not answered in time",
-    };
+    const isLate = why === "expired";
+    const text = isLate ? "timeout: no answer came." : "cancelled: the question was cancelled.";
+    settleAskedCall(draft, ask, "error", text);
+    const error = isLate ? "a question was not answered in time" : "a question was cancelled";
+    runOf(draft, ask.thread).stop = { reason: "deadline_exceeded", error };
     return "fail";
   }
   if (resumeWithAnswer(draft, ask, null)) return "cancel";
@@ -235,14 +239,15 @@ const applyQuestionDefault = (draft: Draft, ask: Ask): Json => {
 };
 
 /** Applies an ask's default, which its call gets without an answer. */
-const applyDefault = (draft: Draft, ask: Ask): Json => {
+const applyDefault = (draft: Draft, ask: Ask, why: NoAnswer): Json => {
   if (ask.kind === "budget") return refuseRaise(draft, ask);
   if (isPlanAsk(draft, ask)) return denyPlan(draft, ask);
   if (answerEffectQuestion(draft, ask, null)) return "continue";
-  if (ask.kind === "approval") return applyApprovalDefault(draft, ask);
-  if (ask.kind === "question") return applyQuestionDefault(draft, ask);
+  if (ask.kind === "approval") return applyApprovalDefault(draft, ask, why);
+  if (ask.kind === "question") return applyQuestionDefault(draft, ask, why);
   if (resumeWithAnswer(draft, ask, null)) return "cancel";
-  settleAskedCall(draft, ask, "error", "timeout: no result came from the client in time.");
+  const late = "timeout: no result came from the client in time.";
+  settleAskedCall(draft, ask, "error", why === "expired" ? late : "cancelled: the client gives no result.");
   return "error";
 };
 
@@ -250,7 +255,7 @@ const applyDefault = (draft: Draft, ask: Ask): Json => {
 export const expireAsk = (draft: Draft, ask: Ask): void => {
   closeAsk(draft, ask, { status: "expired", resolution: { decision: "expired", by: "clock" } });
   const at = draft.events.length;
-  const applied = applyDefault(draft, ask);
+  const applied = applyDefault(draft, ask, "expired");
   const later = draft.events.splice(at);
   emit(draft, ask.thread, "ask_expired", { ask: ask.id, applied }, askScopeOf(ask));
   draft.events.push(...later);
@@ -282,7 +287,7 @@ const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
       settlePlan(draft, ask.thread, effect.decision);
       return;
     case "default":
-      applyDefault(draft, ask);
+      applyDefault(draft, ask, "cancelled");
   }
 };
 

@@ -197,6 +197,9 @@ export const handleUncoveredAttempt = (
 
 /** An effect asks one model target; its phase keeps each reply by the digest `key` of what was asked. */
 
+/** Milliseconds that a call waits for others of the tree before it checks the budget again. */
+const budgetPause = 5_000;
+
 /** Stores the intent to make the call with its cost before anything is sent; without budget the effect waits. */
 export const startEffectCall = (
   draft: Draft,
@@ -205,8 +208,14 @@ export const startEffectCall = (
   target: ModelTarget,
   estimate: CostEstimate,
 ): void => {
-  const phase = preparingPhaseOf(runOf(draft, threadId));
+  const run = runOf(draft, threadId);
+  const phase = preparingPhaseOf(run);
   if (phase === null) return;
+  // A run that is to end after what is under way ends here: a wait is not under way.
+  if (run.cancel !== null) {
+    const until = draft.context.now + budgetPause;
+    return pauseStep(draft, threadId, { on: "retry", until }, { ticket: phase.ticket });
+  }
   const check = checkBudget(draft, threadId, estimate);
   if (check.is !== "free")
     return pauseUnpaidCall(draft, threadId, check.is === "wait" ? "wait" : check.reached, phase.ticket);
@@ -216,11 +225,8 @@ export const startEffectCall = (
   const place = { waited: phase.ticket, name: `effect.${headAfter(draft)}` };
   const start = { ...facts, messages: 1, tools: 0, ...place };
   const call = startModelCall(draft, threadId, start, check.hold);
-  runOf(draft, threadId).phase = { ...phase, call, ticket: null };
+  run.phase = { ...phase, call, ticket: null };
 };
-
-/** Milliseconds that a call waits for others of the tree before it checks the budget again. */
-const budgetPause = 5_000;
 
 type Unpaid = Exclude<LeaseRefusal, "unreachable">;
 

@@ -66,6 +66,13 @@ interface EgressInit {
 /** Sends a request; the only way to do so. Rejects with `EgressError`, an abort's reason or the network's error. */
 export type Egress = (address: string | URL, init: EgressInit) => Promise<Response>;
 
+/**
+ * Returns whether the platform refused to send a request, since its object sent as many as an event may: 50 on the
+ * free plan. The next event, such as an alarm, may send again.
+ */
+export const isRequestLimit = (error: unknown): boolean =>
+  error instanceof Error && /^too many (?:subrequests|api requests)/i.test(error.message);
+
 export interface EgressOptions extends EgressRules {
   readonly fetch?: typeof fetch;
 }

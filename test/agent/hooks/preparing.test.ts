@@ -176,6 +176,20 @@ describe("EF-20: model calls of an effect", () => {
     checkInvariants(held.bench, []);
   });
 
+  test("★ SE-31: after a cancel that lets the turn end, an effect under way makes no further model call", async () => {
+    const compactions = asking(1, async (context) => {
+      const first = await context.complete({ system: "Summarise.", prompt: "one", maxTokens: 500 });
+      played.bench.ok("cancel", { mode: "after_turn" });
+      return first.ok ? summarise(context, ["two", "three"]) : {};
+    });
+    const played = await play(script(summary("S")), { effects: { effects: [compactions] } });
+    played.bench.send("Go");
+    await played.bench.idle();
+    expect(prompts(played.bench)).toEqual(["one"]);
+    expect(ends(played.bench)).toEqual(["cancelled:cancelled"]);
+    checkInvariants(played.bench, []);
+  });
+
   test("EF-37: the time of a summary that is lost by a cancel or a crash is model time, too", async () => {
     const first = asking(1, (context) => summarise(context, ["one"]));
     const under = async (): Promise<Bench> => {

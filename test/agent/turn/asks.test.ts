@@ -244,7 +244,17 @@ describe("SE-28: what an unanswered ask leads to", () => {
     expect(results(played.bench)).toEqual(["ok: No answer came; decide or finish."]);
     const approval = await firing();
     await answer(approval, { decision: "cancel" });
-    expect(results(approval.bench)[0]).toMatch(/^denied: /);
+    expect(results(approval.bench)).toEqual(["denied: denied: the request for approval was cancelled."]);
+  });
+
+  test("AP-19: a run that fails without an answer says whether its question was cancelled or its time was over", async () => {
+    const failing = { team: "limits: { asks: { on_timeout: fail } }" };
+    const cancelled = await asking("{ question: q }", failing);
+    await answer(cancelled, { decision: "cancel" });
+    const late = await asking("{ question: q }", failing);
+    await late.bench.pass(86_400_000);
+    const errors = [cancelled, late].map(({ bench }) => dataOf(bench, "run_end")[0]?.error?.detail);
+    expect(errors).toEqual(["a question was cancelled", "a question was not answered in time"]);
   });
 });
 

@@ -234,6 +234,18 @@ replies:
   - reply: [{ text: "All hands are done." }]`,
   },
   {
+    name: "pair",
+    replies: `
+replies:
+  - reply:
+      - call: spawn_agents
+        args:
+          tasks:
+            - { agent: held, task: Hold, context: "" }
+            - { agent: speaker, task: Speak, context: "" }
+  - reply: [{ text: "Both are back." }]`,
+  },
+  {
     name: "hand",
     delay: 2,
     replies: `
