@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from "vitest";
 import * as z from "zod";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { ToolContext, ToolDefinition } from "../../src/tools/define-tool.ts";
@@ -261,5 +261,17 @@ test("TB-37: a tool whose host cannot be reached tells the model so, in the same
   });
   expect(lastText(bench, "tool")).toBe(
     `unavailable: the connection to ${host} failed; check the address, or try later`,
+  );
+});
+
+test("TB-37: a tool whose request the platform refuses, since its session sent too many, is told to try again", async () => {
+  const refusal = new Error("Too many subrequests by single Worker invocation.");
+  const network = vi.spyOn(globalThis, "fetch").mockRejectedValue(refusal);
+  const bench = await calling(({ egress }) => read(egress("https://tide.example/")), {
+    hosts: ["https://tide.example"],
+  });
+  network.mockRestore();
+  expect(lastText(bench, "tool")).toBe(
+    "unavailable: the platform permits no more requests for now; try again",
   );
 });

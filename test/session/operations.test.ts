@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { needsSession, pathParametersOf } from "../../src/session/define-operation.ts";
@@ -54,8 +54,22 @@ test("AP-22: a command's frame is a call of its operation, with the ids of its p
   for (const frame of wrong) expect(clientFrameSchema.safeParse(frame).success).toBe(false);
 });
 
-test("the README of the room lists the operations, each with a sentence", () => {
-  const text = readFileSync(join(import.meta.dirname, "../../src/session/README.md"), "utf8");
+const room = join(import.meta.dirname, "../../src/session");
+
+/** Returns the file in which the record of each operation stands. */
+const recordFiles = (): ReadonlyMap<string, string> =>
+  new Map(
+    readdirSync(join(room, "operations")).flatMap((file) => {
+      const text = readFileSync(join(room, "operations", file), "utf8");
+      return [...text.matchAll(/define(?:Read|Write)\(\{\s*name: "(\w+)"/g)].map(
+        ([, name = ""]) => [name, file] as const,
+      );
+    }),
+  );
+
+test("the README of the room lists the operations, each with its file and a sentence", () => {
+  const text = readFileSync(join(room, "README.md"), "utf8");
+  const files = recordFiles();
   const rows = text.split("\n").filter((line) => line.startsWith("| `"));
   const shown = rows.map((line) =>
     line
@@ -66,6 +80,7 @@ test("the README of the room lists the operations, each with a sentence", () => 
   expect(shown).toEqual(
     operations.map(({ name, method, path, scopes, summary }) => [
       `\`${name}\``,
+      files.get(name),
       `${method} ${path.replace("/v1/sessions/:session", "S")}`,
       scopes.join(", "),
       summary,
