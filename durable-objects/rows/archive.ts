@@ -6,6 +6,7 @@ import { constraintsBlobId } from "../../src/agent/state/child.ts";
 import type { RunRecord } from "../../src/agent/state/records.ts";
 import { runNumberOf } from "../../src/agent/state/run.ts";
 import type { StoredAnswer } from "../../src/agent/transaction/draft.ts";
+import type { Message } from "../../src/chat/message.ts";
 import type { Archive } from "../../src/session/define-operation.ts";
 import type { LoggedEvent } from "../../src/session/event-lines.ts";
 import { eventLinesOf, threadOfScope } from "../../src/session/event-lines.ts";
@@ -20,6 +21,7 @@ import {
   readStoredInput,
   loadBlob,
   messageJson,
+  readAttachmentPlace,
   valuesOf,
   wholeJson,
 } from "./encode.ts";
@@ -105,6 +107,7 @@ export const emptyArchive: Archive = {
   pastView: () => null,
   callerConstraints: () => null,
   media: () => "",
+  attachment: () => null,
   entries: () => [],
   usage: () => [],
 };
@@ -189,6 +192,10 @@ export const archiveOf = (sql: Sql, session: string): Archive => ({
   callerConstraints: (run) =>
     JSON.parse(loadBlob(sql, constraintsBlobId(run)) ?? "null") as CallerConstraints | null,
   media: (blob) => loadBlob(sql, blob) ?? "",
+  attachment: (blob) => {
+    const place = readAttachmentPlace(sql, blob);
+    return place && (JSON.parse(readStoredMessage(sql, ...place)) as Message);
+  },
   entries: (store) =>
     sql
       .exec<JsonRow & { key: string; revision: number }>(

@@ -4,6 +4,7 @@ import type { Run, RunCounters, freshRun } from "../../src/agent/state/run.ts";
 import type { freshSession, Session } from "../../src/agent/state/session.ts";
 import type { Input, Thread } from "../../src/agent/state/thread.ts";
 import type { Message } from "../../src/chat/message.ts";
+import { attachmentsOf } from "../../src/chat/message.ts";
 import { splitText } from "../../src/chat/text.ts";
 
 /** Shapes of a session's rows that reading and writing share, and long texts in pieces. */
@@ -211,6 +212,25 @@ const messageHead = (thread: string, { pos, at, tokens, role, origin }: MessageH
 const messageTail = ({ run, turn }: Pick<MessageRow, "run" | "turn">): string =>
   `,"run":"${run}","turn":${turn}}`;
 
+type MessagePlace = readonly [thread: string, pos: number];
+
+/** Key under which it is kept which message shows stored bytes. */
+const attachmentKey = (blob: string): string => `attachment:${blob}`;
+
+/** Writes for the bytes of each attachment which message shows them, so that nobody has to search for it. */
+const writeAttachments = (sql: SqlStorage, thread: string, { pos, parts }: Message): void => {
+  const place: MessagePlace = [thread, pos];
+  for (const { blob } of attachmentsOf(parts))
+    if (blob !== undefined)
+      sql.exec("INSERT OR REPLACE INTO meta VALUES (?, ?)", attachmentKey(blob), JSON.stringify(place));
+};
+
+/** Returns the place of the message that was the last to show stored bytes; null if none does. */
+export const readAttachmentPlace = (sql: SqlStorage, blob: string): MessagePlace | null => {
+  const query = "SELECT value AS json FROM meta WHERE key = ?";
+  return (jsonOf(sql, query, attachmentKey(blob))[0] ?? null) as MessagePlace | null;
+};
+
 /** Writes a message from its text. */
 export const insertMessage = (sql: SqlStorage, thread: string, message: Message, text: string): void => {
   const { pos, at, tokens, role, origin, run = null, turn = null } = message;
@@ -230,6 +250,7 @@ export const insertMessage = (sql: SqlStorage, thread: string, message: Message,
     hasTail ? turn : null,
     rowJson(sql, blobOf.message(thread, pos), json),
   );
+  writeAttachments(sql, thread, message);
 };
 
 /** Reads a stored message as it was written. */

@@ -2,7 +2,7 @@ import type { CommitStorage } from "./safe-storage.ts";
 
 /** Tables of SessionObject; reads never create them. Values are JSON; times are milliseconds since the epoch. */
 const schema = `
-  -- schema_version, from the second on; dead drives in a row
+  -- schema_version, from the second on; dead drives in a row; which message shows the bytes of an attachment
   CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   -- a thread without its chat and what its turns change; main's row also holds the session's own fields
   CREATE TABLE threads (id TEXT PRIMARY KEY, state TEXT NOT NULL) WITHOUT ROWID;

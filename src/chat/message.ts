@@ -144,6 +144,10 @@ export interface Message {
   readonly place?: number;
 }
 
+/** Lists the images and documents among a message's parts, without those that the result of a tool shows. */
+export const attachmentsOf = (parts: readonly Part[]): readonly (ImagePart | DocumentPart)[] =>
+  parts.filter((part) => part.type === "image" || part.type === "document");
+
 /** The tokens of a message as a model sees it. */
 export const shownTokens = ({ tokens, overlay }: Message): number => overlay?.tokens ?? tokens;
 

@@ -207,27 +207,62 @@ export const createLock = (): Lock => {
   };
 };
 
+/** Call whose result may be kept. */
+export interface CacheKey {
+  readonly call: string;
+  /** When the session was last used, if the result is a read of the workspace, which holds until the next use; else null. */
+  readonly usedAt: number | null;
+}
+
+interface CachedResult {
+  readonly output: ToolOutput;
+  readonly usedAt: CacheKey["usedAt"];
+  readonly size: number;
+}
+
 /** Cache of results of `cache: true` tools in this isolate; emptied whenever the workspace may have changed. */
 interface ToolCache {
-  get(key: string): ToolOutput | undefined;
-  put(key: string, output: ToolOutput, epoch: number): void;
+  get(key: CacheKey): ToolOutput | undefined;
+  put(key: CacheKey, output: ToolOutput, epoch: number): void;
   /** Returns the number of changes, so that a result read before a change is not stored after it. */
   readonly epoch: () => number;
   clear(): void;
 }
 
+/** Longest result that the cache keeps, and most of all results together, in UTF-16 units of their JSON. */
+const longestCached = 1_048_576;
+
+const mostCached = 4 * longestCached;
+
 export const createToolCache = (): ToolCache => {
-  const entries = new Map<string, ToolOutput>();
+  const results = new Map<string, CachedResult>();
+  let total = 0;
   let changes = 0;
+  /** Forgets those results that are to go, the oldest first. */
+  const forget = (mustGo: (result: CachedResult, call: string) => boolean): void => {
+    for (const [call, result] of results) {
+      if (!mustGo(result, call)) continue;
+      results.delete(call);
+      total -= result.size;
+    }
+  };
   return {
-    get: (key) => entries.get(key),
-    put: (key, output, epoch) => {
-      if (epoch === changes) entries.set(key, output);
+    get: ({ call, usedAt }) => {
+      const result = results.get(call);
+      return result?.usedAt === usedAt ? result.output : undefined;
+    },
+    put: ({ call, usedAt }, output, epoch) => {
+      const size = call.length + JSON.stringify(output).length;
+      if (epoch !== changes || size > longestCached) return;
+      forget((old, of) => of === call || (old.usedAt ?? Infinity) < (usedAt ?? 0));
+      results.set(call, { output, usedAt, size });
+      total += size;
+      forget(() => total > mostCached);
     },
     epoch: () => changes,
     clear: () => {
       changes += 1;
-      entries.clear();
+      forget(() => true);
     },
   };
 };

@@ -24,7 +24,7 @@ import {
   createToolContext,
   writeSharedNotes,
 } from "./tool-context.ts";
-import type { WorkContext, Host } from "./host.ts";
+import type { CacheKey, WorkContext, Host } from "./host.ts";
 import type { ToolStart, Attachments } from "./tool-context.ts";
 import { createLazyAbort, withTimeout } from "./host.ts";
 import type { ContentPart, ResultStatus } from "../chat/message.ts";
@@ -140,8 +140,8 @@ const isCacheable = ({ host }: WorkContext, threadId: string, { cache }: Tool): 
   host.read().fileChanges.length === 0;
 
 /**
- * Returns the key of a cached result. A read of the workspace is cached only for the thread that makes it, and until a
- * person changes a file, which is a use of the session.
+ * Returns the key of a result that may be cached. A read of the workspace is cached only for the thread that makes it,
+ * and until a person changes a file, which is a use of the session.
  */
 const cacheKeyOf = (
   { updatedAt }: Session,
@@ -149,8 +149,11 @@ const cacheKeyOf = (
   { plan }: Call,
   { name, workspace }: Tool,
   args: unknown,
-): string =>
-  canonicalJson([name, args, plan.closed ?? null, ...(workspace === "none" ? [] : [threadId, updatedAt])]);
+): CacheKey => {
+  const reads = workspace !== "none";
+  const call = canonicalJson([name, args, plan.closed ?? null, ...(reads ? [threadId] : [])]);
+  return { call, usedAt: reads ? updatedAt : null };
+};
 
 const runCached = async (
   work: WorkContext,
@@ -160,15 +163,16 @@ const runCached = async (
   args: unknown,
 ): Promise<ToolOutcome> => {
   const { cache } = work;
-  const enabled = isCacheable(work, threadId, tool);
-  const key = enabled ? cacheKeyOf(work.host.read(), threadId, call, tool, args) : "";
-  const hit = enabled ? cache.get(key) : undefined;
+  const key = isCacheable(work, threadId, tool)
+    ? cacheKeyOf(work.host.read(), threadId, call, tool, args)
+    : null;
+  const hit = key === null ? undefined : cache.get(key);
   if (hit !== undefined) return { kind: "output", output: hit, status: "ok", cache: "hit" };
   if (changesWorkspace(tool)) cache.clear();
   const before = cache.epoch();
   const outcome = await runTool(work, threadId, call, tool, args);
   if (changesWorkspace(tool)) cache.clear();
-  if (!enabled || outcome.kind === "parked") return outcome;
+  if (key === null || outcome.kind === "parked") return outcome;
   if (outcome.status === "ok" && outcome.output.stores === undefined && outcome.kept === undefined)
     cache.put(key, outcome.output, before);
   return { ...outcome, cache: "miss" };

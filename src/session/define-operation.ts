@@ -13,7 +13,7 @@ import type { ClientTool, Session } from "../agent/state/session.ts";
 import { answersKeptMs } from "../agent/transaction/entries.ts";
 import type { Draft, StoredAnswer } from "../agent/transaction/draft.ts";
 import { headAfter } from "../agent/transaction/draft.ts";
-import type { ContentPart, Json } from "../chat/message.ts";
+import type { ContentPart, Json, Message } from "../chat/message.ts";
 import type { Usage } from "../model/completer.ts";
 import { describeIssue } from "../schema.ts";
 import type { PastChat } from "./context-view.ts";
@@ -153,6 +153,8 @@ export interface Archive {
   readonly callerConstraints: (run: string) => CallerConstraints | null;
   /** Returns stored bytes as base64. */
   readonly media: (blob: string) => string;
+  /** Returns the message that was the last to show stored bytes, as it was written; null if none shows them. */
+  readonly attachment: (blob: string) => Message | null;
   /** Lists entries of a store by key; the values are serialised. */
   readonly entries: (
     store: EntryStore,

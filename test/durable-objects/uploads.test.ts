@@ -1,3 +1,4 @@
+import { runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { sha256Hex } from "../../src/sandbox/sha256.ts";
 import { line } from "../support/worker/sandbox.ts";
@@ -161,4 +162,51 @@ test("★ AP-45: an upload that holds a secret of the deployment is refused befo
   expect((await session.events()).filter(({ type }) => type === "file_change")).toEqual([]);
   expect(await line("asked", session)).toBe(0);
   expect((await raw(session, "x", "?name=a&path=a")).status).toBe(201);
+});
+
+/** Counts the rows that work reads from a session's storage. */
+const countReads = async ({ stub }: Session, work: () => Promise<unknown>): Promise<number> => {
+  const cursors: { readonly rowsRead: number }[] = [];
+  const restore = await runInDurableObject(stub(), (_, { storage: { sql } }) => {
+    const shared = Object.getPrototypeOf(sql) as {
+      exec: (...args: never[]) => { readonly rowsRead: number };
+    };
+    const { exec } = shared;
+    shared.exec = function counted(this: object, ...args: never[]) {
+      const cursor = exec.apply(this, args);
+      if (this === sql) cursors.push(cursor);
+      return cursor;
+    };
+    return () => {
+      shared.exec = exec;
+    };
+  });
+  await work();
+  restore();
+  return cursors.reduce((sum, { rowsRead }) => sum + rowsRead, 0);
+};
+
+test("AP-45: an old picture of a long session, and an id that nothing has, cost as few reads as in a short one", async () => {
+  const session = await create("text");
+  const say = async (content: unknown): Promise<void> => {
+    expect((await session.call("POST", "/messages", { body: { content } })).status).toBe(202);
+    await session.quiet();
+  };
+  await say([{ type: "image", media_type: "image/png", name: "sea.png", data: btoa("a picture") }]);
+  const { data = [] } = (await session.call("GET", "/messages")).body as {
+    readonly data?: readonly { readonly parts: readonly { readonly blob?: string }[] }[];
+  };
+  const blob = data[0]?.parts[0]?.blob;
+  const picture = async (): Promise<void> => {
+    const read = await bytesOf(session, blob);
+    expect([read.status, read.headers.get("Content-Type")]).toEqual([200, "image/png"]);
+    expect(new TextDecoder().decode(await read.arrayBuffer())).toBe("a picture");
+  };
+  const nothing = async (): Promise<void> => {
+    expect((await bytesOf(session, "m77")).status).toBe(404);
+  };
+  const costs = async () => [await countReads(session, picture), await countReads(session, nothing)];
+  const early = await costs();
+  for (let count = 0; count < 3; count += 1) await say(`Word ${count}`);
+  expect(await costs()).toEqual(early);
 });

@@ -1,51 +1,53 @@
 import type { FileChange } from "../../sandbox/contract.ts";
 import type { Retry } from "./ask.ts";
 
-/** Sorts each file that a run has changed into one list, by its change since the run's start. */
+/** Sorts the files that a run has changed into lists, each file into one, by its change since the run's start. */
 
 export type ChangedFiles = Readonly<Record<"modified" | "created" | "deleted", readonly string[]>>;
 
 type FileChangeKind = keyof ChangedFiles;
 
-const changeKindOf = (files: ChangedFiles, path: string): FileChangeKind | null => {
-  const kinds: readonly FileChangeKind[] = ["created", "modified", "deleted"];
-  return kinds.find((kind) => files[kind].includes(path)) ?? null;
-};
+/** Kinds by path, in the order in which files came to their kinds. */
+type FileKinds = Map<string, FileChangeKind>;
 
-const moveFile = (files: ChangedFiles, path: string, to: FileChangeKind | null): ChangedFiles => {
-  const from = changeKindOf(files, path);
-  if (from === to) return files;
-  return {
-    ...files,
-    ...(from === null ? {} : { [from]: files[from].filter((each) => each !== path) }),
-    ...(to === null ? {} : { [to]: [...files[to], path] }),
-  };
+/** Number of the newest files of each kind that are remembered. */
+const mostKeptFiles = 200;
+
+const moveFile = (kinds: FileKinds, path: string, to: FileChangeKind | null): void => {
+  if (kinds.get(path) === to) return;
+  kinds.delete(path);
+  if (to !== null) kinds.set(path, to);
 };
 
 /** Applies a write: a file that the run deleted was there at its start, so it counts as changed if written again. */
-const applyWrite = (files: ChangedFiles, path: string, isNew: boolean): ChangedFiles => {
-  const before = changeKindOf(files, path);
-  if (before === "deleted") return moveFile(files, path, "modified");
-  return before === null ? moveFile(files, path, isNew ? "created" : "modified") : files;
+const applyWrite = (kinds: FileKinds, path: string, isNew: boolean): void => {
+  const before = kinds.get(path);
+  if (before === "deleted") moveFile(kinds, path, "modified");
+  else if (before === undefined) moveFile(kinds, path, isNew ? "created" : "modified");
 };
 
-const applyRemoval = (files: ChangedFiles, path: string): ChangedFiles =>
-  moveFile(files, path, changeKindOf(files, path) === "created" ? null : "deleted");
+const applyRemoval = (kinds: FileKinds, path: string): void =>
+  moveFile(kinds, path, kinds.get(path) === "created" ? null : "deleted");
 
-const applyFileChange = (files: ChangedFiles, { op, path, from }: FileChange): ChangedFiles => {
-  if (op === "delete") return applyRemoval(files, path);
-  if (op === "move") return applyWrite(from === undefined ? files : applyRemoval(files, from), path, true);
-  return applyWrite(files, path, op === "create");
+const applyFileChange = (kinds: FileKinds, { op, path, from }: FileChange): void => {
+  if (op === "delete") return applyRemoval(kinds, path);
+  if (op === "move" && from !== undefined) applyRemoval(kinds, from);
+  applyWrite(kinds, path, op === "create" || op === "move");
 };
 
-/** Applies the changes to the lists in order. */
-export const applyFileChanges = (files: ChangedFiles, changes: readonly FileChange[]): ChangedFiles =>
-  changes.reduce(applyFileChange, files);
+/** Applies the changes to the lists in order, and keeps the newest 200 files of each: what a run stores does not grow. */
+export const applyFileChanges = (files: ChangedFiles, changes: readonly FileChange[]): ChangedFiles => {
+  if (changes.length === 0) return files;
+  const kinds: FileKinds = new Map();
+  for (const kind of ["created", "modified", "deleted"] as const)
+    for (const path of files[kind]) kinds.set(path, kind);
+  for (const change of changes) applyFileChange(kinds, change);
+  const newest = (kind: FileChangeKind): readonly string[] =>
+    [...kinds].flatMap(([path, each]) => (each === kind ? [path] : [])).slice(-mostKeptFiles);
+  return { created: newest("created"), modified: newest("modified"), deleted: newest("deleted") };
+};
 
 export const noFiles: ChangedFiles = { modified: [], created: [], deleted: [] };
-
-/** Number of the newest files of each kind that a thread remembers. */
-const mostKeptFiles = 200;
 
 /** Returns the changes that lead to these lists. */
 export const changesOf = ({ created, modified, deleted }: ChangedFiles): readonly FileChange[] => [
@@ -55,16 +57,8 @@ export const changesOf = ({ created, modified, deleted }: ChangedFiles): readonl
 ];
 
 /** Adds the files of a run to those of its thread, since summaries cover several runs; unchanged if it touched none. */
-export const mergeFiles = (before: ChangedFiles, run: ChangedFiles): ChangedFiles => {
-  const changes = changesOf(run);
-  if (changes.length === 0) return before;
-  const { created, modified, deleted } = applyFileChanges(before, changes);
-  return {
-    created: created.slice(-mostKeptFiles),
-    modified: modified.slice(-mostKeptFiles),
-    deleted: deleted.slice(-mostKeptFiles),
-  };
-};
+export const mergeFiles = (before: ChangedFiles, run: ChangedFiles): ChangedFiles =>
+  applyFileChanges(before, changesOf(run));
 
 /** File that came with the session's creation; its content is a stored blob. */
 export interface InitialFile {

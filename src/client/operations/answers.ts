@@ -1116,8 +1116,11 @@ export interface AnswerSchemas {
     readonly breach_verify: "not_run" | "passed" | "failed";
     readonly tool_calls: number;
     readonly tool_counts: Readonly<Record<string, number>>;
+    /** The newest 200; `file_change` events name all. */
     readonly files_modified: readonly string[];
+    /** The newest 200; `file_change` events name all. */
     readonly files_created: readonly string[];
+    /** The newest 200; `file_change` events name all. */
     readonly files_deleted: readonly string[];
     readonly usage: AnswerSchemas["Usage"];
     /** Null if a price is not known. */

@@ -82,7 +82,10 @@ const toolKeys = {
     .prefault("10m")
     .describe("Time of a command at most."),
   tool_output_limits: mapOf(count(1)).prefault({}).describe("Tool → characters of its output."),
-  cache_tool_results: z.boolean().default(false).describe("Reuse results of reading tools."),
+  cache_tool_results: z
+    .boolean()
+    .default(false)
+    .describe("Reuse results of reading tools, up to 1 MiB each."),
   on_interrupt: mapOf(z.enum(["rerun", "unknown", "ask", "fail"]))
     .prefault({})
     .describe("Tool → what happens to a call that a crash interrupted."),

@@ -2,7 +2,8 @@ import * as z from "zod";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { headAfter } from "../../agent/transaction/draft.ts";
 import { readEntry, writeEntry } from "../../agent/transaction/entries.ts";
-import type { DocumentPart, ImagePart, Json, Message, Part, ContentPart } from "../../chat/message.ts";
+import type { ContentPart, Json } from "../../chat/message.ts";
+import { attachmentsOf } from "../../chat/message.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
 import { fromBase64, hasOnlyBase64Letters } from "../../sandbox/base64.ts";
 import type { CommandAnswer, ReadContext, WriteContext } from "../define-operation.ts";
@@ -134,45 +135,22 @@ export const uploadsOperation = defineRead({
   },
 });
 
-const mediaIn = (parts: readonly Part[]): readonly (DocumentPart | ImagePart)[] =>
-  parts.flatMap((part) => {
-    if (part.type === "tool_result") return mediaIn(part.content);
-    return part.type === "image" || part.type === "document" ? [part] : [];
-  });
-
-/** Lists the person's thread first, then those of called agents, including ended ones. */
-const listThreads = ({ archive }: ReadContext): readonly string[] => {
-  const children = archive.children({ position: null, limit: Number.MAX_SAFE_INTEGER });
-  return ["main", ...children.map(({ id }) => id)];
-};
-
 /** Returns the attachment that a message names by its blob, in the form of a file; undefined if there is none. */
-const findAttachment = (context: ReadContext, file: string): StoredUpload | undefined => {
-  if (!/^m\d+$/.test(file)) return undefined;
-  const { archive } = context;
-  const query = { before: null, limit: Number.MAX_SAFE_INTEGER, retired: true };
-  const messages = listThreads(context)
-    .values()
-    .flatMap((thread) => archive.messages({ thread, ...query }));
-  for (const { json } of messages) {
-    const text = json();
-    if (!text.includes(`"blob":"${file}"`)) continue;
-    const { at, parts } = JSON.parse(text) as Message;
-    const part = mediaIn(parts).find(({ blob }) => blob === file);
-    if (part === undefined) continue;
-    const bytes = fromBase64(archive.media(file));
-    const { name = file, media_type } = part;
-    return {
-      id: file,
-      name,
-      media_type,
-      size: bytes.length,
-      sha256: sha256Hex(bytes),
-      created_at: at,
-      blob: file,
-    };
-  }
-  return undefined;
+const findAttachment = ({ archive }: ReadContext, file: string): StoredUpload | undefined => {
+  const message = /^m\d+$/.test(file) ? archive.attachment(file) : null;
+  const part = attachmentsOf(message?.parts ?? []).find(({ blob }) => blob === file);
+  if (message === null || part === undefined) return undefined;
+  const bytes = fromBase64(archive.media(file));
+  const { name = file, media_type } = part;
+  return {
+    id: file,
+    name,
+    media_type,
+    size: bytes.length,
+    sha256: sha256Hex(bytes),
+    created_at: message.at,
+    blob: file,
+  };
 };
 
 export const readUploadOperation = defineRead({
