@@ -21,6 +21,7 @@ import {
   execBody,
   filesBody,
   keyBody,
+  listBody,
   localizeBody,
   parseBody,
   pathBody,
@@ -38,8 +39,6 @@ import { packFolder, unpackFolder } from "./tar.ts";
 import { textOf } from "./files/edit-text.ts";
 import { unifiedDiff } from "./files/unified-diff.ts";
 import type { Workspace } from "./workspace.ts";
-
-const maxListed = 10_000;
 
 const decoded = (value: string | undefined, name: string): string | undefined => {
   if (value === undefined) return undefined;
@@ -204,15 +203,20 @@ function look(disk: Disk, op: string, body: string): Response {
   const known = [...Object.keys(changeOperations), "stat", "list", "diff", "settle"];
   if (op !== "stat" && op !== "list")
     fail("unsupported", `fs/${op} is not an operation; there are ${known.join(", ")}`);
+  if (op === "list") return list(disk, body);
   const { path, entry } = requireEntry(disk, workspacePath(parseBody(pathBody, body).path));
-  if (op === "stat") {
-    const hash = entry.type === "file" ? { sha256: hashOf(disk, entry) } : {};
-    return Response.json({ ...statOf(path, entry), ...hash });
-  }
+  const hash = entry.type === "file" ? { sha256: hashOf(disk, entry) } : {};
+  return Response.json({ ...statOf(path, entry), ...hash });
+}
+
+function list(disk: Disk, body: string): Response {
+  const { path: asked, limit, ...part } = parseBody(listBody, body);
+  const { path, entry } = requireEntry(disk, workspacePath(asked));
   if (entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
-  const entries = listChildren(disk, entry.id).map((item) => statOf(joinPath(path, item.name), item));
-  const open = entries.filter((item) => disk.isClosed?.(item.path, "read") !== true);
-  return Response.json({ entries: open.slice(0, maxListed) });
+  const open = listChildren(disk, entry.id, part)
+    .map((item) => statOf(joinPath(path, item.name), item))
+    .filter((item) => disk.isClosed?.(item.path, "read") !== true);
+  return Response.json({ entries: part.before === undefined ? open.slice(0, limit) : open.slice(-limit) });
 }
 
 async function fileOperation(workspace: Workspace, context: Context): Promise<Response> {
