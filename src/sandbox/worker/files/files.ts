@@ -30,7 +30,7 @@ interface KnownFacts {
 export const noFacts = (): KnownFacts => ({ bytes: null, folders: new Map() });
 
 /** Forgets what is known of the tree, after a change that was undone or made elsewhere. */
-export function forgetFacts({ known }: Disk): void {
+function forgetFacts({ known }: Disk): void {
   known.bytes = null;
   known.folders.clear();
 }
