@@ -116,10 +116,13 @@ const formatOf = (agent: AgentConfig): Agent["responseFormat"] => {
 };
 
 const commandsOf = (
-  { git }: Team,
+  { git, sandbox }: Team,
   { options }: AgentConfig,
 ): Pick<Agent, "commandTimeout" | "workingDir" | "repository"> => ({
-  commandTimeout: { default: options.command_timeout / 1_000, max: options.max_command_timeout / 1_000 },
+  commandTimeout: {
+    default: Math.min(options.command_timeout, sandbox.limits.wall) / 1_000,
+    max: Math.min(options.max_command_timeout, sandbox.limits.wall) / 1_000,
+  },
   workingDir: workspacePath(options.working_dir),
   repository: git.work_dir.startsWith("/") ? "." : git.work_dir,
 });

@@ -7,6 +7,7 @@ import type {
   FileStat,
   GitArguments,
   GitOperation,
+  ListPart,
   LocalizedFile,
   Sandbox,
   SandboxCapabilities,
@@ -122,6 +123,16 @@ const createConfiguredWire = (
   },
 });
 
+/** Lists a folder's entries, or a part of them. */
+export async function listFolder(
+  wire: Wire,
+  path: string,
+  part: ListPart = {},
+): Promise<readonly FileStat[]> {
+  const answer = wire.send(postOf("/fs/list", { path, ...part }));
+  return (await readJson<{ entries: readonly FileStat[] }>(answer)).entries;
+}
+
 async function settleKey(wire: Wire, key: string): Promise<ChangeOutcome | null> {
   const answer = wire.send(postOf("/fs/settle", { key }));
   return (await readJson<{ outcome: ChangeOutcome | null }>(answer)).outcome;
@@ -178,12 +189,7 @@ function createView(fetcher: Fetcher, id: string, options: SandboxOptions, memor
     read: (path, range) => readBytes(wire, path, range),
     write: (path, content, change) => writeWholeFile(wire, path, content, change),
     stat: (path) => readJson<FileStat>(wire.send(postOf("/fs/stat", { path }))),
-    list: async (path) => {
-      const { entries } = await readJson<{ entries: readonly FileStat[] }>(
-        wire.send(postOf("/fs/list", { path })),
-      );
-      return entries;
-    },
+    list: (path, part) => listFolder(wire, path, part),
     change: (op, args, change) => {
       const body = { ...args, writable_paths: change.writablePaths };
       return readJson(

@@ -262,11 +262,20 @@ export interface ChangeIdentity {
   readonly instance?: string | undefined;
 }
 
+/** Part of a folder's entries by name: the first ones, those after a name, or the last ones before one. */
+export interface ListPart {
+  readonly after?: string;
+  readonly before?: string;
+  /** Absent: 10 000, the most. */
+  readonly limit?: number;
+}
+
 /** Access of a person to the files of a workspace. Every method rejects with a `SandboxError`. */
 export interface WorkspaceFiles {
   /** Opens a file, or the part that a Range header names: the answer has its bytes, its ETag and its Content-Range. */
   open(path: string, range?: string): Promise<Response>;
-  list(path: string): Promise<readonly FileStat[]>;
+  /** Lists entries by name. */
+  list(path: string, part: ListPart): Promise<readonly FileStat[]>;
   /** Writes a whole file; a body of another size is refused, since it was cut off. */
   put(
     path: string,
@@ -333,7 +342,8 @@ export interface Sandbox {
   read(path: string, range?: { readonly offset: number; readonly length: number }): Promise<Uint8Array>;
   write(path: string, content: Uint8Array | string, options: WriteOptions): Promise<ChangeOutcome>;
   stat(path: string): Promise<FileStat>;
-  list(path: string): Promise<readonly FileStat[]>;
+  /** Lists entries by name. */
+  list(path: string, part?: ListPart): Promise<readonly FileStat[]>;
   change<O extends ChangeOperation>(
     op: O,
     args: ChangeArguments[O],

@@ -82,8 +82,8 @@ export const viewFrom = (sandbox: Sandbox, directory: string): Sandbox => {
       const stat = await from((at) => sandbox.stat(at(path)));
       return { ...stat, path: toRelative(stat.path) };
     },
-    list: async (path) => {
-      const stats = await from((at) => sandbox.list(at(path)));
+    list: async (path, part) => {
+      const stats = await from((at) => sandbox.list(at(path), part));
       return stats.map((stat) => ({ ...stat, path: toRelative(stat.path) }));
     },
     change: (op, args, options) =>

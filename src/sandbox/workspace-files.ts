@@ -1,5 +1,5 @@
-import { fileRoute, postOf } from "./client.ts";
-import type { ChangeIdentity, ChangeOutcome, FileStat, Preconditions, WorkspaceFiles } from "./contract.ts";
+import { fileRoute, listFolder, postOf } from "./client.ts";
+import type { ChangeIdentity, ChangeOutcome, Preconditions, WorkspaceFiles } from "./contract.ts";
 import { createWire, readJson } from "./wire.ts";
 import type { Fetcher } from "./wire.ts";
 
@@ -33,10 +33,7 @@ export const createWorkspaceFiles = (fetcher: Fetcher, id: string): WorkspaceFil
         path: fileRoute(path),
         ...(range === undefined ? {} : { headers: { Range: range } }),
       }),
-    list: async (path) => {
-      const answer = wire.send(postOf("/fs/list", { path }));
-      return (await readJson<{ entries: readonly FileStat[] }>(answer)).entries;
-    },
+    list: (path, part) => listFolder(wire, path, part),
     put: async (path, { content, size }, options) => {
       const answer = wire.send({
         method: "PUT",

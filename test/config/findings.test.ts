@@ -395,3 +395,15 @@ test("CF-7: blank lines before the frontmatter of a skill are none of its text",
   });
   expect(built?.skills).toMatchObject([{ name: "four", description: "Counts.", body: "body" }]);
 });
+
+test("CF-14 TB-33: a time of commands that the sandbox would cut is refused, if the author wrote it", async () => {
+  const sandbox = "sandbox: { limits: { wall: 1m } }";
+  const written = team({
+    top: sandbox,
+    agent: "    options: { command_timeout: 30s, max_command_timeout: 5m }",
+  });
+  expect(await complaints(written)).toEqual([
+    "config/acme/team.yaml:9:59 error out_of_range agents[0].options.max_command_timeout: sandbox.limits.wall ends each command after 60 s\n  write a shorter time here, or a longer one there",
+  ]);
+  expect(await complaints(team({ top: sandbox }))).toEqual([]);
+});

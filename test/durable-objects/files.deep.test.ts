@@ -1,4 +1,5 @@
 import { runDurableObjectAlarm } from "cloudflare:test";
+import { packTar } from "modern-tar";
 import { expect, test } from "vitest";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { SessionRpc } from "../../src/session/rpc.ts";
@@ -127,6 +128,26 @@ test("★ AP-7 AP-45: pages of a folder lose and repeat nothing while files befo
   await put(session, "/dir/z", "x");
   const fifth = await page("&limit=5");
   expect((await page(`&limit=5&cursor=${fifth.next}`)).names).toBe("z");
+});
+
+test("AP-45 AP-4: the pages of a folder with more than 10 000 entries name all of them", async () => {
+  const session = await create("files");
+  const all = Array.from({ length: 10_500 }, (_, at) => `f${String(at).padStart(5, "0")}`);
+  for (let from = 0; from < all.length; from += 1_500) {
+    const names = all.slice(from, from + 1_500).map((name) => `many/${name}`);
+    const entries = names.map((name) => ({ header: { name, size: 0 }, body: "" }));
+    const { status } = await put(session, "?format=tar", Uint8Array.from(await packTar(entries)));
+    expect(status).toBeLessThan(300);
+  }
+  const found: string[] = [];
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const more = cursor === "" ? "" : `&cursor=${cursor}`;
+    const { body } = await session.call("GET", `/workspace/many?limit=200${more}`);
+    const page = body as unknown as { data: { name: string }[]; next_cursor: string | null };
+    found.push(...page.data.map(({ name }) => name));
+    cursor = page.next_cursor;
+  }
+  expect(found).toEqual(all);
 });
 
 test("★ AP-45: an upload, an agent's edit, the download of the new bytes; with the old ETag nothing is changed", async () => {

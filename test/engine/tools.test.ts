@@ -126,6 +126,12 @@ test("CF-14, SE-16: command_timeout and its greatest value reach the tools in se
   expect(probe.calls[0]?.context.workingDir).toBe("src/lib");
 });
 
+test("CF-14, TB-33: a sandbox that ends commands earlier bounds the times that nobody wrote", async () => {
+  const yaml = `${scripted(script(call("look")))}\nsandbox: { limits: { wall: 1m } }\n`;
+  const { probe } = await run(yaml);
+  expect(probe.calls[0]?.context.commandTimeout).toEqual({ default: 60, max: 60 });
+});
+
 test("CF-14, SE-18: tool_output_limits cut a tool's output, the rest is there for recall", async () => {
   const { bench } = await run(
     scripted(

@@ -248,6 +248,7 @@ test("TB-34: skills that meet no capacity are placed with the next request", asy
 test("RE-12 MO-41: a fault of the sandbox is logged as JSON without content, and its caller learns no more", async () => {
   const files = new DatabaseSync(":memory:");
   const workspace = createLocalWorkspace(files);
+  await createSandbox(workspace, "a").write("canary", "x", { key: freshKey() });
   files.close();
   const said = vi.spyOn(console, "error").mockImplementation(() => undefined);
   const failed = createSandbox(workspace, "a").stat("canary");

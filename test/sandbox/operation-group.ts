@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { ListPart } from "../../src/sandbox/contract.ts";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
 import { bench, codeOf, everything, freshKey } from "./bench.ts";
 
@@ -24,6 +25,19 @@ export function operationGroup(connect: () => Fetcher): void {
     expect(await sandbox.stat("b/x")).toMatchObject({ path: "b/x", size: 5, mode: 0o644, type: "file" });
     expect(await codeOf(sandbox.list("a"))).toBe("conflict");
     expect(await codeOf(sandbox.stat("nope"))).toBe("workspace_read_not_found");
+  });
+
+  test("TB-28: a list may be of a part: the first entries, those after a name, or the last ones before one", async () => {
+    const { put, sandbox } = bench(connect);
+    for (const name of ["a", "b", "c", "d", "é", "🐚"]) await put(name, "");
+    const names = async (part: ListPart): Promise<string> =>
+      (await sandbox.list(".", part)).map(({ name }) => name).join("");
+    expect(await names({ limit: 2 })).toBe("ab");
+    expect(await names({ after: "b", limit: 3 })).toBe("cdé");
+    expect(await names({ after: "é" })).toBe("🐚");
+    expect(await names({ before: "d", limit: 2 })).toBe("bc");
+    expect(await names({ before: "🐚", limit: 1 })).toBe("é");
+    expect(await names({ before: "a" })).toBe("");
   });
 
   test("toolboxes §3: writing keeps the mode, a new file gets 0644, parents are made", async () => {

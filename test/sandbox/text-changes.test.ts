@@ -139,3 +139,22 @@ test("TB-29: of each stream the first and last part are kept, in order, whatever
     ),
   );
 });
+
+test("TB-14: a patch of many equal lines, of many hunks, or of many new lines is applied at once", async () => {
+  const blank = "\n".repeat(80_000);
+  const misfit = () => apply(blank, `${" \n".repeat(20_000)}-x\n+y`);
+  expect(await cpuOf(() => expect(misfit).toThrow(/does not fit the file/))).toBeLessThan(3000);
+  const numbers = Array.from({ length: 20_000 }, (_, at) => `l${at}\n`);
+  const hunks = numbers.filter((_, at) => at % 10 === 0).map((each) => `@@\n-${each}+m\n`);
+  const took = await cpuOf(() => {
+    const changed = numbers.map((each, at) => (at % 10 === 0 ? "m\n" : each));
+    expect(apply(numbers.join(""), hunks.join("").trim()) === changed.join("")).toBe(true);
+  });
+  expect(took).toBeLessThan(3000);
+  expect(apply("a\nb\n", ` a\n${"+new\n".repeat(200_000).trim()}`).length).toBe(4 + 4 * 200_000);
+});
+
+test("TB-13: an edit finds a long text whose line ends differ in places", () => {
+  const text = `a\n${"\n".repeat(60_000)}\r\nx\r\n`;
+  expect(editText("f", text, `${"\n".repeat(20_000)}x`, "y")).toBe(`a\n${"\n".repeat(40_001)}y\r\n`);
+});

@@ -13,11 +13,14 @@ interface FakeSocket extends DevtoolsSocket {
   readonly accept: () => void;
   readonly closed: () => boolean;
   readonly sent: readonly string[];
+  /** The browser contexts that it was told to end. */
+  readonly disposed: readonly unknown[];
 }
 
 /** Speaks the protocol of Chrome: an error is answered as one, null is never answered. */
 const openSocket = (answer: Command): FakeSocket => {
   const sent: string[] = [];
+  const disposed: unknown[] = [];
   const listeners: ((event: Event) => void)[] = [];
   let closed = false;
   const reply = (id: number, result: JsonObject | Error | null): void => {
@@ -27,6 +30,7 @@ const openSocket = (answer: Command): FakeSocket => {
   };
   return {
     sent,
+    disposed,
     accept: () => undefined,
     closed: () => closed,
     close: () => void (closed = true),
@@ -34,6 +38,7 @@ const openSocket = (answer: Command): FakeSocket => {
     send: (data) => {
       const { id, method, params } = JSON.parse(data) as { id: number; method: string; params: JsonObject };
       sent.push(method);
+      if (method === "Target.disposeBrowserContext") disposed.push(params["browserContextId"]);
       queueMicrotask(() => reply(id, answer(method, params)));
     },
   };
@@ -195,6 +200,47 @@ test("TB-20: a search does not forget the address of a page whose browser was lo
   const bench = await benchOf(yaml, { env: { ...env } }, {});
   await finish(bench);
   expect(lastText(bench, "tool")).toMatch(/^\[The page was lost .* https:\/\/a\.example\/;/);
+});
+
+const withoutDocument: Command = (method, params) =>
+  method === "Page.navigate" ? { errorText: "net::ERR_FAILED" } : working(method, params);
+
+test("TB-20: a page that could not be opened ends with its call, the one that the session keeps does not", async () => {
+  const sockets = [openSocket(withoutDocument), openSocket(working), openSocket(working)] as const;
+  const { env } = platform({
+    POST: [opening("b1")],
+    "GET /b1": sockets.map((socket) => () => upgraded(socket)),
+  });
+  await finish(await start(env, navigate, navigate, extract));
+  expect(sockets.map(({ disposed }) => disposed)).toEqual([["c1"], [], []]);
+});
+
+test("TB-20: the page of a search ends with its call, also if the search fails", async () => {
+  const sockets = [openSocket(withoutDocument), openSocket(working)] as const;
+  const { env } = platform({
+    POST: [opening("b1")],
+    "GET /b1": sockets.map((socket) => () => upgraded(socket)),
+  });
+  const search = "browser_search, args: { query: limpets }";
+  const yaml = `${calling(search, search)}\nbrowser: { search_url: 'https://s.example/?q={query}' }\n`;
+  await finish(await benchOf(yaml, { env: { ...env } }, {}));
+  expect(sockets.map(({ disposed }) => disposed)).toEqual([["c1"], ["c1"]]);
+});
+
+test("TB-20: the pages that a browser was left with end before it opens another one", async () => {
+  const lost: Command = (method, params) =>
+    method === "Target.getBrowserContexts" ? { browserContextIds: ["c1", "c2"] } : working(method, params);
+  const sockets = [openSocket(working), openSocket(failing("Runtime.evaluate")), openSocket(lost)] as const;
+  const { env } = platform({
+    POST: [opening("b1")],
+    "GET /b1": sockets.map((socket) => () => upgraded(socket)),
+  });
+  const bench = await start(env, navigate, extract);
+  await finish(bench);
+  expect(lastText(bench, "tool")).toMatch(/^\[The page was lost and has been opened again/);
+  expect(sockets.map(({ disposed }) => disposed)).toEqual([[], [], ["c1", "c2"]]);
+  const { sent } = sockets[2];
+  expect(sent.indexOf("Target.disposeBrowserContext")).toBeLessThan(sent.indexOf("Target.createTarget"));
 });
 
 const clicking = "browser_click, args: { selector: '#buy' }";

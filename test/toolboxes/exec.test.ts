@@ -48,7 +48,26 @@ test("TB-16: a time-out says so, with the output so far; the model's value is cl
   const ended = /^ERROR timeout: the command was ended after \d\d? s\.\nbefore\n\[exit 124\]$/;
   expect(await text("exec_shell", { script, timeout: 1 })).toMatch(ended);
   const commandTimeout = { default: 1, max: 1 };
+  expect(await text("exec_shell", { script }, { commandTimeout })).toMatch(ended);
+});
+
+test("TB-16 TB-33: a model that asks for more time than a command gets learns how much there is", async () => {
+  const { text, call, workspace, sandbox } = toolBench();
+  const script = "echo before; sleep 1000";
+  const ended =
+    /^ERROR timeout: the command was ended after (\d\d?) s\.\nbefore\n\[exit 124\]\n\[No command gets 600 s here: \1 s is the most\.\]$/;
+  const commandTimeout = { default: 1, max: 1 };
   expect(await text("exec_shell", { script, timeout: 600 }, { commandTimeout })).toMatch(ended);
+  const background = await call("exec_shell", { script, timeout: 600, background: true }, { commandTimeout });
+  expect(background).toMatchObject({ content: expect.stringMatching(/^\{"exec_id":"\w+","timeout":1\}$/) });
+  // A sandbox may end commands earlier than the team knows.
+  const limits = JSON.stringify({ limits: { wall: 1000 } });
+  await workspace.fetch(
+    new Request(`http://sandbox/v1/sandbox/${sandbox.id}/`, { method: "PUT", body: limits }),
+  );
+  expect(
+    await text("exec_shell", { script, timeout: 600 }, { commandTimeout: { default: 20, max: 900 } }),
+  ).toMatch(ended);
 });
 
 test.each([0.0005, 1.0005])(

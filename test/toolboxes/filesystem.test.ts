@@ -158,6 +158,16 @@ test("toolboxes §3: fs_read_lines numbers its lines; 0 is 1; negative and past 
   expect(await text("fs_read_lines", { path: "empty" })).toBe("[Lines 0-0 of 0]");
 });
 
+test("toolboxes §3: the list of a folder with many entries says how many of them it shows", async () => {
+  const { text } = toolBench();
+  await text("exec_shell", { script: "mkdir d; touch d/{1..2000}" });
+  expect(JSON.parse(await text("fs_list", { path: "d" }))).toHaveLength(2_000);
+  await text("exec_shell", { script: "touch d/2001" });
+  const listed = await text("fs_list", { path: "d" });
+  expect(listed).toMatch(/\n\[These are the first 2000 entries\.\]$/);
+  expect(JSON.parse(listed.split("\n")[0] ?? "")).toHaveLength(2_000);
+});
+
 test("toolboxes §3: lists are [], sorted; stat tells mode, time and hash", async () => {
   const { text } = toolBench();
   expect(await text("fs_list")).toBe("[]");

@@ -1,7 +1,13 @@
 import * as z from "zod";
 import { parseParams } from "../../session/define-operation.ts";
 import type { OperationName } from "../../session/operations.ts";
-import { cursorSentence, pageOfList, pageQueryFields } from "../../session/paging.ts";
+import {
+  cursorBindingOf,
+  cursorSentence,
+  pageOf,
+  pageQueryFields,
+  readCursor,
+} from "../../session/paging.ts";
 import { ProblemError, refuseField, workspaceProblem } from "../../session/problems.ts";
 import type { FileChangeReport, SessionReply } from "../../session/rpc.ts";
 import { jsonResponse, requireAccepted, toResponse } from "../answers.ts";
@@ -47,22 +53,43 @@ export const readQuerySchema = z.strictObject({
 
 type ReadQuery = z.output<typeof readQuerySchema>;
 
-const folderResponse = (
-  entries: Awaited<ReturnType<Files["list"]>>,
+/** Answers with a page of a folder; `list` reads its entries by name, or a part of them. */
+async function folderResponse(
+  list: (part: Parameters<Files["list"]>[1]) => ReturnType<Files["list"]>,
   path: string,
-  query: ReadQuery,
-): Response => {
-  const shown = entries.map(({ name, type, size }) => ({ name, type, size }));
-  return jsonResponse(pageOfList(shown, ({ name }) => name, ["workspace", path], query));
-};
+  { cursor, limit }: ReadQuery,
+): Promise<Response> {
+  const binding = cursorBindingOf(["workspace", path]);
+  const position = readCursor(cursor, binding);
+  // One more than fits shows whether there are more.
+  const part = { limit: limit + 1 };
+  const backwards = position?.direction === "prev";
+  const entries =
+    position === null
+      ? await list(part)
+      : await list(backwards ? { ...part, before: position.id } : { ...part, after: position.id });
+  const rows = entries.map(({ name, type, size }) => ({ id: name, at: 0, type, size }));
+  const read = backwards ? rows.toReversed() : rows;
+  return jsonResponse(
+    pageOf(read, { position, column: "at", limit, binding }, ({ id, type, size }) => ({
+      name: id,
+      type,
+      size,
+    })),
+  );
+}
 
 /** Lists a folder; a path that leads through a file counts as missing. */
-async function listFolder(context: SessionRequestContext, path: string, query: ReadQuery): Promise<Response> {
-  const entries = await orProblem(filesOf(context).list(path));
-  if (entries instanceof ProblemError)
-    return entries.problem.code === "conflict" ? refuseMissing(path) : Promise.reject(entries);
-  return folderResponse(entries, path, query);
-}
+const listFolder = (context: SessionRequestContext, path: string, query: ReadQuery): Promise<Response> =>
+  folderResponse(
+    async (part) => {
+      const entries = await orProblem(filesOf(context).list(path, part));
+      if (!(entries instanceof ProblemError)) return entries;
+      return entries.problem.code === "conflict" ? refuseMissing(path) : Promise.reject(entries);
+    },
+    path,
+    query,
+  );
 
 /** Returns the range that a client asks for; ignores one that has a condition, or that is not in bytes. */
 const rangeOf = ({ headers }: Request): string | undefined => {
@@ -97,10 +124,10 @@ const archiveResponse = ({ body }: { readonly body: Response["body"] | Uint8Arra
 /** Number of empty bytes at the end of an archive; an empty archive has no others. */
 const endOfArchive = 1024;
 
-const emptyFolder = (query: ReadQuery): Response =>
+const emptyFolder = async (query: ReadQuery): Promise<Response> =>
   query.format === "tar"
     ? archiveResponse({ body: new Uint8Array(endOfArchive) })
-    : folderResponse([], ".", query);
+    : folderResponse(async () => [], ".", query);
 
 /** Answers with an archive, the bytes of a file or the list of a folder. */
 export const readWorkspace =

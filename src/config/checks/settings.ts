@@ -122,12 +122,25 @@ const checkCompaction = (draft: TeamDraft): void => {
   }
 };
 
+/** Reports times of commands that the sandbox would cut; those that nobody wrote are bounded by it. */
+const checkCommandTimes = (draft: TeamDraft, { index, value }: ListEntry<AgentShape>): void => {
+  const { wall } = draft.sections.sandbox.limits;
+  for (const key of ["command_timeout", "max_command_timeout"] as const) {
+    const path: Path = ["agents", index, "options", key];
+    if (value.options[key] <= wall || nodeAt(draft.root, path) === undefined) continue;
+    draft.report("out_of_range", path, `sandbox.limits.wall ends each command after ${wall / 1_000} s`, {
+      hint: "write a shorter time here, or a longer one there",
+    });
+  }
+};
+
 /** Reports settings that contradict each other or have no effect. */
 export const checkSettings = (draft: TeamDraft): void => {
   checkIgnored(draft);
   checkCompaction(draft);
   for (const agent of draft.agents) {
     checkTwice(draft, agent);
+    checkCommandTimes(draft, agent);
     checkThresholds(draft, agent);
     checkEffects(draft, agent);
   }

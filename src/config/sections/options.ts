@@ -80,7 +80,7 @@ const toolKeys = {
     .describe("Time of a command by default."),
   max_command_timeout: duration({ min: "1s", max: "1h" })
     .prefault("10m")
-    .describe("Time of a command at most."),
+    .describe("Time of a command at most, within sandbox.limits.wall."),
   tool_output_limits: mapOf(count(1)).prefault({}).describe("Tool → characters of its output."),
   cache_tool_results: z
     .boolean()

@@ -20,7 +20,10 @@ export class WorkspaceObject extends DurableObject {
       now: () => Date.now(),
       waitUntil: (promise) => state.waitUntil(promise),
       remind: (time) => state.waitUntil(this.#remind(time)),
-      erase: async () => state.storage.deleteAll(),
+      erase: () => {
+        this.#reminded = false;
+        return state.storage.deleteAll();
+      },
     });
   }
 
@@ -28,7 +31,8 @@ export class WorkspaceObject extends DurableObject {
     if (this.#reminded) return;
     this.#reminded = true;
     const set = await this.ctx.storage.getAlarm();
-    if (set === null) await this.ctx.storage.setAlarm(time);
+    // A workspace that was removed meanwhile has nothing that expires.
+    if (set === null && this.#reminded) await this.ctx.storage.setAlarm(time);
   }
 
   override async fetch(request: Request): Promise<Response> {

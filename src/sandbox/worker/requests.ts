@@ -82,6 +82,15 @@ export const changeBodies: ChangeBodies = {
 };
 
 export const pathBody = z.strictObject({ path: z.string() });
+/** Number of entries that one list names. */
+const mostListed = 10_000;
+
+export const listBody = z.strictObject({
+  path: z.string(),
+  after: z.string().optional(),
+  before: z.string().optional(),
+  limit: z.int().min(1).max(mostListed).default(mostListed),
+});
 export const keyBody = z.strictObject({ key: z.string().min(1).max(300) });
 export const diffBody = z.strictObject({ a: path, b: path });
 

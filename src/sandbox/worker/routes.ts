@@ -8,6 +8,7 @@ import { workspacePath } from "../paths.ts";
 import type { ChangeContext } from "./files/changes.ts";
 import { changeOperations, putContent } from "./files/changes.ts";
 import { fail } from "./errors.ts";
+import { isSameWorkspace } from "./files/database.ts";
 import type { Disk, Entry } from "./files/files.ts";
 import { listChildren, contentOf, hashOf, joinPath } from "./files/files.ts";
 import { requireEntry, requireFile } from "./files/locate.ts";
@@ -20,6 +21,7 @@ import {
   execBody,
   filesBody,
   keyBody,
+  listBody,
   localizeBody,
   parseBody,
   pathBody,
@@ -37,8 +39,6 @@ import { packFolder, unpackFolder } from "./tar.ts";
 import { textOf } from "./files/edit-text.ts";
 import { unifiedDiff } from "./files/unified-diff.ts";
 import type { Workspace } from "./workspace.ts";
-
-const maxListed = 10_000;
 
 const decoded = (value: string | undefined, name: string): string | undefined => {
   if (value === undefined) return undefined;
@@ -132,35 +132,22 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   if (announced > file) {
     fail("payload_too_large", `${path} would have ${announced} bytes; a file may have at most ${file}`);
   }
-  const checkAlive = aliveCheck(workspace);
   const bytes = new Uint8Array(await context.req.arrayBuffer());
   const size = Number(context.req.header("Sandbox-Size") ?? bytes.length);
   if (bytes.length !== size)
     fail("invalid_request", `the body has ${bytes.length} bytes instead of ${size}; it was cut off`);
   const hash = hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
   const change = changeContext(context, headerPaths(context, "Sandbox-Writable-Paths", pathList));
-  checkAlive();
   const content = { path, bytes, hash };
   const outcome = runOnce(disk, keyOf(context), `${path}\0${hash}`, () => putContent(disk, change, content));
   workspace.remember();
   return Response.json(outcome);
 }
 
-/**
- * Creates a check that the workspace was not destroyed while a body arrived; its files would reach the next one
- * with its id.
- */
-const aliveCheck = ({ commands }: Workspace): (() => void) => {
-  const instance = commands.instance();
-  return () => {
-    if (commands.instance() !== instance) fail("conflict", "the workspace was removed meanwhile");
-  };
-};
-
 /** Refuses a change that began for an earlier workspace with this id, whose files were removed with its session. */
-function requireInstance({ commands }: Workspace, context: Context): void {
+function requireInstance({ instance }: Workspace, context: Context): void {
   const begunFor = context.req.header("Sandbox-Instance");
-  if (begunFor !== undefined && begunFor !== commands.instance())
+  if (begunFor !== undefined && !isSameWorkspace(begunFor, instance()))
     fail("capacity_exceeded", "the workspace has been replaced since the change began; send it again");
 }
 
@@ -168,7 +155,7 @@ async function unpack(workspace: Workspace, context: Context): Promise<Response>
   const disk = openTo(context, workspace.disk);
   const change = changeContext(context, headerPaths(context, "Sandbox-Writable-Paths", pathList));
   const { body } = context.req.raw;
-  const archive = { path: filePath(context), key: keyOf(context), body, checkAlive: aliveCheck(workspace) };
+  const archive = { path: filePath(context), key: keyOf(context), body };
   const outcome = await unpackFolder(disk, change, archive);
   workspace.remember();
   return Response.json(outcome);
@@ -216,15 +203,20 @@ function look(disk: Disk, op: string, body: string): Response {
   const known = [...Object.keys(changeOperations), "stat", "list", "diff", "settle"];
   if (op !== "stat" && op !== "list")
     fail("unsupported", `fs/${op} is not an operation; there are ${known.join(", ")}`);
+  if (op === "list") return list(disk, body);
   const { path, entry } = requireEntry(disk, workspacePath(parseBody(pathBody, body).path));
-  if (op === "stat") {
-    const hash = entry.type === "file" ? { sha256: hashOf(disk, entry) } : {};
-    return Response.json({ ...statOf(path, entry), ...hash });
-  }
+  const hash = entry.type === "file" ? { sha256: hashOf(disk, entry) } : {};
+  return Response.json({ ...statOf(path, entry), ...hash });
+}
+
+function list(disk: Disk, body: string): Response {
+  const { path: asked, limit, ...part } = parseBody(listBody, body);
+  const { path, entry } = requireEntry(disk, workspacePath(asked));
   if (entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
-  const entries = listChildren(disk, entry.id).map((item) => statOf(joinPath(path, item.name), item));
-  const open = entries.filter((item) => disk.isClosed?.(item.path, "read") !== true);
-  return Response.json({ entries: open.slice(0, maxListed) });
+  const open = listChildren(disk, entry.id, part)
+    .map((item) => statOf(joinPath(path, item.name), item))
+    .filter((item) => disk.isClosed?.(item.path, "read") !== true);
+  return Response.json({ entries: part.before === undefined ? open.slice(0, limit) : open.slice(-limit) });
 }
 
 async function fileOperation(workspace: Workspace, context: Context): Promise<Response> {
@@ -313,7 +305,7 @@ export function createRoutes(workspace: Workspace): Hono {
   app.use(async (context, next) => {
     await next();
     if (!context.req.raw.bodyUsed) await context.req.raw.body?.pipeTo(new WritableStream());
-    context.res.headers.set("Sandbox-Instance", workspace.commands.instance());
+    context.res.headers.set("Sandbox-Instance", workspace.instance());
   });
   app.use(async (context, next) => {
     requireInstance(workspace, context);

@@ -113,14 +113,13 @@ const modeOf = (mode: number): number => ((mode & 0o100) === 0 ? 0o644 : 0o755);
 async function takeEntry(
   disk: Disk,
   context: ChangeContext,
-  { key, checkAlive }: Pick<Archive, "key" | "checkAlive">,
+  { key }: Pick<Archive, "key">,
   progress: Progress,
   { header, body }: ParsedTarEntry,
 ): Promise<void> {
   const path = checkEntry(progress, header);
   const bytes = new Uint8Array(await new Response(body).arrayBuffer());
   const hash = hexOf(new Uint8Array(await crypto.subtle.digest("SHA-256", bytes)));
-  checkAlive();
   const isFolder = header.type === "directory";
   const place = { key, number: progress.entries, body: `${isFolder ? "folder" : hash}\0${path}` };
   const changes = runPartOnce(disk, place, (): readonly FileChange[] => {
@@ -167,21 +166,19 @@ interface Archive {
   readonly path: string;
   readonly key: string | undefined;
   readonly body: ReadableStream<Uint8Array> | null;
-  /** Throws if the workspace was destroyed since the request arrived. */
-  readonly checkAlive: () => void;
 }
 
 /** Unpacks an archive into a folder, entry by entry: those before a refused one stay. */
 export async function unpackFolder(
   disk: Disk,
   context: ChangeContext,
-  { path, key, body, checkAlive }: Archive,
+  { path, key, body }: Archive,
 ): Promise<ChangeOutcome> {
   const progress: Progress = { base: path, changes: [], entries: 0, bytes: 0, names: 0 };
   const archive = (body ?? new Blob([]).stream()).pipeThrough(createTarDecoder({ strict: true }));
   try {
     await takeEntries(archive, (entry) =>
-      holdBytes(entry.header.size, () => takeEntry(disk, context, { key, checkAlive }, progress, entry)),
+      holdBytes(entry.header.size, () => takeEntry(disk, context, { key }, progress, entry)),
     );
   } catch (error) {
     if (isRefusal(error)) throw error;

@@ -2,9 +2,9 @@ import type { SandboxCapabilities, SandboxLimits } from "../contract.ts";
 import type { Commands } from "./shell/commands.ts";
 import { createCommands } from "./shell/commands.ts";
 import type { Database } from "./files/database.ts";
-import { metaOf, prepare, setMeta } from "./files/database.ts";
+import { metaOf, openStorage, setMeta } from "./files/database.ts";
 import type { Disk } from "./files/files.ts";
-import { forgetFacts, noFacts } from "./files/files.ts";
+import { noFacts } from "./files/files.ts";
 import { retention } from "./outcomes.ts";
 import type { Settings } from "./requests.ts";
 import { createRoutes } from "./routes.ts";
@@ -29,9 +29,12 @@ export interface WorkspaceHost {
   readonly erase: () => Promise<void>;
 }
 
+/** One workspace, from its first row to its removal. */
 export interface Workspace {
   readonly disk: Disk;
   readonly commands: Commands;
+  /** Name of the workspace and of its memory of commands. */
+  readonly instance: () => string;
   readonly settings: () => Settings;
   readonly configure: (settings: Settings) => void;
   readonly capabilities: () => SandboxCapabilities;
@@ -47,17 +50,18 @@ export interface WorkspaceServer {
   readonly expire: () => number | null;
 }
 
-/** Creates a workspace over any database; this is the driver `bash`. */
-export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
-  const { database, now } = host;
-  prepare(database);
+/** Opens the workspace that the storage holds; `onRemoved` is called once it is empty. */
+function openWorkspace(host: WorkspaceHost, onRemoved: () => void): WorkspaceServer {
+  const { now } = host;
+  const database = openStorage(host.database);
   let settings = JSON.parse(metaOf(database, "settings") ?? "{}") as Settings;
   const limits = (): SandboxLimits => ({ ...defaultLimits, ...settings.limits });
   const disk: Disk = { database, now, limits, known: noFacts() };
   const commands = createCommands({ disk, waitUntil: host.waitUntil });
-  const workspace: Workspace = {
+  const app = createRoutes({
     disk,
     commands,
+    instance: database.instance,
     settings: () => settings,
     configure: (next) => {
       settings = next;
@@ -75,24 +79,31 @@ export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
     }),
     remember: () => host.remind(now() + retention),
     destroy: async () => {
-      await commands.stop();
-      await host.erase();
-      prepare(database);
-      settings = {};
-      forgetFacts(disk);
+      while (commands.running() > 0) await commands.stop();
+      if (database.isClosed()) return;
+      database.close();
+      const erased = host.erase();
+      onRemoved();
+      await erased;
     },
-  };
-  const app = createRoutes(workspace);
+  });
   return {
     fetch: async (request) => app.fetch(request),
     expire: () => {
       const before = now() - retention;
       database.all("DELETE FROM outcomes WHERE at <= ?", before);
-      commands.forget(before);
+      if (commands.forget(before)) database.renameMemory();
       const [oldest] = database.all<{ at: number | null }>(
         "SELECT MIN(at) AS at FROM (SELECT at FROM outcomes UNION ALL SELECT started_at AS at FROM commands)",
       );
       return typeof oldest?.at === "number" ? oldest.at + retention : null;
     },
   };
+}
+
+/** Creates the workspaces of an object over any database, one after another; this is the driver `bash`. */
+export function createWorkspace(host: WorkspaceHost): WorkspaceServer {
+  const open = (): WorkspaceServer => openWorkspace(host, () => void (current = open()));
+  let current = open();
+  return { fetch: (request) => current.fetch(request), expire: () => current.expire() };
 }

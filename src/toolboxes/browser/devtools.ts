@@ -13,8 +13,8 @@ export interface DevtoolsEvent {
 export interface Devtools {
   /** Sends a command; rejects with the browser's message, or when the connection ends. */
   readonly send: (method: string, params?: JsonObject, session?: string) => Promise<JsonObject>;
-  /** Sets a command that is sent when this side closes the connection. */
-  readonly sendAtEnd: (method: string, params: JsonObject, session: string) => void;
+  /** Sets what is still done, such as sending a command, when this side closes the connection. */
+  readonly beforeEnd: (last: () => void) => void;
   readonly listen: (listener: (event: DevtoolsEvent) => void) => void;
   readonly close: () => void;
   /** Aborted when the connection ends, however it ends. */
@@ -41,7 +41,7 @@ const deepest = 1_000;
 export const createDevtools = (socket: DevtoolsSocket): Devtools => {
   const waiting = new Map<number, PromiseWithResolvers<JsonObject>>();
   const listeners: ((event: DevtoolsEvent) => void)[] = [];
-  const lastCommands: (() => void)[] = [];
+  const lastActs: (() => void)[] = [];
   let count = 0;
   const life = new AbortController();
   const end = (): void => {
@@ -81,10 +81,10 @@ export const createDevtools = (socket: DevtoolsSocket): Devtools => {
   };
   return {
     send,
-    sendAtEnd: (...command) => void lastCommands.push(() => void send(...command)),
+    beforeEnd: (last) => void lastActs.push(last),
     listen: (listener) => void listeners.push(listener),
     close: () => {
-      for (const sendLast of lastCommands) sendLast();
+      for (const act of lastActs) act();
       end();
       socket.close();
     },

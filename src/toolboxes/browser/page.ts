@@ -74,7 +74,7 @@ export const attachPage = async (
   const url = textIn(fieldsOf(targetInfo), "url");
   // Between two calls a page is frozen: nothing monitors it, for instance when it opens frames with network access.
   await send("Page.setWebLifecycleState", { state: "active" });
-  devtools.sendAtEnd("Page.setWebLifecycleState", { state: "frozen" }, session);
+  devtools.beforeEnd(() => void send("Page.setWebLifecycleState", { state: "frozen" }));
   const progress = followPage({ devtools, target, context, mayLoad, url });
   await send("Fetch.enable");
   await send("Page.enable");

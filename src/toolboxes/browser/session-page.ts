@@ -38,13 +38,31 @@ const originOf = (url: string | undefined): string => URL.parse(url ?? "")?.orig
 const withinReason = <T>(work: Promise<T>): Promise<T> =>
   limitTime(answerMs, undefined, (signal) => unlessAborted(work, signal));
 
-/** Opens a page in a context of its own: without network, downloads or anything of other pages. */
-const createPage = async (devtools: Devtools): Promise<string> => {
-  const context = textIn(await devtools.send("Target.createBrowserContext", noNetwork), "browserContextId");
-  await devtools.send("Browser.setDownloadBehavior", { behavior: "deny", browserContextId: context });
-  return textIn(
-    await devtools.send("Target.createTarget", { url: blank, browserContextId: context }),
-    "targetId",
+/**
+ * Opens a page in a context of its own: without network, downloads or anything of other pages. Unless the session
+ * keeps the page, its context ends with the connection, whatever ends that.
+ */
+const createPage = async (devtools: Devtools, { page }: ToolContext): Promise<string> => {
+  const browserContextId = textIn(
+    await devtools.send("Target.createBrowserContext", noNetwork),
+    "browserContextId",
+  );
+  let target = "";
+  devtools.beforeEnd(() => {
+    if (target === "" || page.get()?.target !== target)
+      void devtools.send("Target.disposeBrowserContext", { browserContextId });
+  });
+  await devtools.send("Browser.setDownloadBehavior", { behavior: "deny", browserContextId });
+  target = textIn(await devtools.send("Target.createTarget", { url: blank, browserContextId }), "targetId");
+  return target;
+};
+
+/** Ends all pages of a browser that has none of the session any more, with all that they stored. */
+const disposePages = async (devtools: Devtools): Promise<void> => {
+  const { browserContextIds } = await devtools.send("Target.getBrowserContexts");
+  const left = Array.isArray(browserContextIds) ? browserContextIds : [];
+  await Promise.allSettled(
+    left.map((browserContextId) => devtools.send("Target.disposeBrowserContext", { browserContextId })),
   );
 };
 
@@ -89,9 +107,8 @@ const connectStored = async (
     return { devtools, page };
   } catch {
     // The browser responds, but its page is gone or stuck.
-    void devtools.send("Target.closeTarget", { targetId: target });
+    devtools.close();
   }
-  devtools.close();
   return reconnect(call, browser);
 };
 
@@ -153,7 +170,9 @@ const connectPage = async (call: BrowserCall, use: Use): Promise<Opened> => {
   if (found !== null && "page" in found) return { ...found, note: null };
   const { url = blank } = stored ?? {};
   const devtools = found ?? (await openBrowser(call, url));
-  const opened = { devtools, page: await attachPage(devtools, await createPage(devtools), context, mayLoad) };
+  if (found !== null) await disposePages(devtools);
+  const target = await createPage(devtools, context);
+  const opened = { devtools, page: await attachPage(devtools, target, context, mayLoad) };
   if (!use.isOpen) return { ...opened, note: null };
   await opened.page.open(url);
   await opened.page.settle();
@@ -259,9 +278,7 @@ export const openBriefly = (
     const stored = context.page.get();
     const found = stored === null ? null : await connectBrowser(context, stored.browser, call.life);
     const devtools = found ?? (await openBrowser(call, stored?.url ?? blank));
-    const target = await createPage(devtools);
+    const target = await createPage(devtools, context);
     const mayLoad: MayLoad = (other, isMain) => !isMain || originOf(other) === originOf(url);
-    const output = await work(await attachPage(devtools, target, context, mayLoad));
-    await devtools.send("Target.closeTarget", { targetId: target });
-    return output;
+    return work(await attachPage(devtools, target, context, mayLoad));
   });

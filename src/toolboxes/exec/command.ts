@@ -50,12 +50,18 @@ const unknownOutcome: ToolOutput = {
   status: "unknown",
 };
 
+/** Returns a line for a command that was ended before the time that its call asked for. */
+const describeShorter = ({ timeout = 0 }: CommandCall, durationMs: number): string =>
+  timeout * 1000 > durationMs
+    ? `\n[No command gets ${timeout} s here: ${Math.round(durationMs / 1000)} s is the most.]`
+    : "";
+
 /** Follows a command to its end; an abort of the call ends the command. */
 async function runForeground(
   sandbox: Sandbox,
   request: ExecRequest,
   { deadline, signal, show }: ToolContext,
-  { known, okCodes }: { readonly known: boolean; readonly okCodes: readonly number[] },
+  { known, command }: { readonly known: boolean; readonly command: CommandCall },
 ): Promise<ToolOutput> {
   const kill = (): void => {
     sandbox.kill(request.execId).catch(() => undefined);
@@ -66,8 +72,9 @@ async function runForeground(
     if (end === null) return unknownOutcome;
     const { text, exitCode, reason, durationMs } = end;
     const details = { exit_code: exitCode, reason, duration_ms: durationMs };
-    if (reason !== "exited") return { content: text, isError: true, details };
-    return { content: text, isError: !okCodes.includes(exitCode), exitCode, details };
+    const note = reason === "timeout" ? describeShorter(command, durationMs) : "";
+    if (reason !== "exited") return { content: text + note, isError: true, details };
+    return { content: text, isError: !command.okCodes.includes(exitCode), exitCode, details };
   } finally {
     signal.removeEventListener("abort", kill);
   }
@@ -85,10 +92,14 @@ export function runCommand(command: CommandCall, context: ToolContext): Promise<
     const known = found === "known";
     if (!known) context.memo.set({ instance: await sandbox.instance(), exec: execId });
     signal.throwIfAborted();
-    if (!command.background)
-      return runForeground(sandbox, request, context, { known, okCodes: command.okCodes });
+    if (!command.background) return runForeground(sandbox, request, context, { known, command });
     if (!known) await sandbox.start(request, signal);
-    const until = context.now() + (request.timeoutMs ?? 0) + commandMargin;
-    return { content: JSON.stringify({ exec_id: execId }), background: { exec: execId, until } };
+    const granted = secondsOf(command.timeout, context.commandTimeout);
+    const shorter = command.timeout === undefined || command.timeout <= granted ? {} : { timeout: granted };
+    const until = context.now() + granted * 1000 + commandMargin;
+    return {
+      content: JSON.stringify({ exec_id: execId, ...shorter }),
+      background: { exec: execId, until },
+    };
   });
 }

@@ -16,10 +16,9 @@ export const fsList = defineTool({
   acts: ({ path }) => onPaths("read", path),
   run: ({ path }, context) =>
     callSandbox(context, async (sandbox) => {
-      const entries = await sandbox.list(path);
+      const entries = await sandbox.list(path, { limit: maxEntries + 1 });
       const shown = entries.slice(0, maxEntries).map(({ name, type, size }) => ({ name, type, size }));
-      const rest =
-        entries.length > maxEntries ? `\n${entries.length - maxEntries} more entries are not shown.` : "";
+      const rest = entries.length > maxEntries ? `\n[These are the first ${maxEntries} entries.]` : "";
       return { content: JSON.stringify(shown) + rest + describeLeftOut(sandbox, path) };
     }),
 });

@@ -1,3 +1,5 @@
+import { fail } from "../errors.ts";
+
 /** Part of SQLite that the workspace needs; blobs may be returned as either buffer type. */
 export type SqlValue = string | number | null | Uint8Array<ArrayBuffer>;
 
@@ -12,7 +14,7 @@ export const blob = (value: ArrayBuffer | Uint8Array): Uint8Array<ArrayBuffer> =
   new Uint8Array(value instanceof Uint8Array ? Uint8Array.from(value).buffer : value);
 
 const tables = `
-  -- Settings of PUT /, the digest of the skills that lie here, and the name of this memory of commands.
+  -- Settings of PUT /, the digest of the skills that lie here, and the instance.
   CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
   -- The tree: one row per file, directory (children name its id as parent) and link. The root is id 0 and has no row.
   -- version changes with every change of the content; writer says who made the last one.
@@ -44,9 +46,60 @@ export const setMeta = (database: Database, key: string, value: string): void =>
   database.all("INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)", key, value);
 };
 
-/** Creates the missing tables of a workspace. */
-export function prepare(database: Database): void {
-  for (const statement of tables.replaceAll(/--.*$/gm, "").split(";")) {
-    if (statement.trim() !== "") database.all(statement);
-  }
+/** Storage of one workspace, from its first row to its removal. */
+export interface WorkspaceStorage extends Database {
+  /** Name of the workspace and of its memory of commands: `<workspace>.<memory>`. */
+  readonly instance: () => string;
+  /** Gives the memory of commands another name, since some are forgotten. */
+  readonly renameMemory: () => void;
+  readonly isClosed: () => boolean;
+  /** Ends the workspace: what still runs for it fails, and nothing of it reaches the next one of its id. */
+  readonly close: () => void;
+}
+
+const partsOf = (instance: string): readonly string[] => instance.split(".");
+
+/** Returns whether two instances are of the same workspace, whatever it has forgotten of its commands. */
+export const isSameWorkspace = (a: string, b: string): boolean => partsOf(a)[0] === partsOf(b)[0];
+
+/**
+ * Opens the storage of a workspace. Its tables are made for its first row: before it, nothing is found and nothing
+ * changes, and an object that is only asked takes no storage.
+ */
+export function openStorage(database: Database): WorkspaceStorage {
+  const isMade = (): boolean =>
+    database.all("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'").length > 0;
+  let made = isMade();
+  let closed = false;
+  let instance = (made ? metaOf(database, "instance") : null) ?? `${crypto.randomUUID()}.0`;
+  const make = (): void => {
+    for (const statement of tables.replaceAll(/--.*$/gm, "").split(";"))
+      if (statement.trim() !== "") database.all(statement);
+    setMeta(database, "instance", instance);
+    made = true;
+  };
+  return {
+    all: (sql, ...values) => {
+      if (closed) fail("conflict", "the workspace was removed meanwhile");
+      if (!made && !sql.startsWith("INSERT")) return [];
+      if (!made) make();
+      return database.all(sql, ...values);
+    },
+    transaction: (run) => {
+      try {
+        return database.transaction(run);
+      } catch (error) {
+        made = isMade();
+        throw error;
+      }
+    },
+    instance: () => instance,
+    renameMemory: () => {
+      const [workspace = "", memory] = partsOf(instance);
+      instance = `${workspace}.${Number(memory) + 1}`;
+      if (made) setMeta(database, "instance", instance);
+    },
+    isClosed: () => closed,
+    close: () => void (closed = true),
+  };
 }

@@ -1,12 +1,18 @@
-import { escapePattern } from "../../glob.ts";
 import { fail } from "../errors.ts";
+
+/** Number of places that are looked for. */
+const mostPlaces = 100;
 
 /** Returns the line numbers (from 1) at which `needle` begins in `text`; overlapping matches count separately. */
 function places(text: string, needle: string): number[] {
   const found: number[] = [];
   let line = 1;
   let counted = 0;
-  for (let at = text.indexOf(needle); at >= 0 && found.length < 1000; at = text.indexOf(needle, at + 1)) {
+  for (
+    let at = text.indexOf(needle);
+    at >= 0 && found.length < mostPlaces;
+    at = text.indexOf(needle, at + 1)
+  ) {
     for (; counted < at; counted++) if (text[counted] === "\n") line++;
     found.push(line);
   }
@@ -51,19 +57,28 @@ const withLineEnds = (text: string, crlf: boolean): string =>
 
 const withPlainEnds = (text: string): string => text.replaceAll("\r\n", "\n");
 
-/** Returns the variants of a text that occur in the file, which may differ in line ends. */
-function looseMatches(text: string, wanted: string): string[] {
-  // A pattern of a long text may be too long for the engine.
-  if (!withPlainEnds(text).includes(withPlainEnds(wanted))) return [];
-  const pattern = escapePattern(wanted).replaceAll(/\r?\n/g, String.raw`\r?\n`);
-  return text.match(new RegExp(pattern, "g")) ?? [];
+/** Returns variants of a text that occur in the file, which may differ in line ends: the only one, or two of them. */
+function looseMatches(text: string, wanted: string): ReadonlySet<string> {
+  const [plain, sought] = [withPlainEnds(text), withPlainEnds(wanted)];
+  const found = new Set<string>();
+  let [passed, read] = [0, 0];
+  /** Returns the place in the text of one in the plain text, from the last one on. */
+  const placeOf = (at: number): number => {
+    for (; passed < at; passed++) read += text.startsWith("\r\n", read) ? 2 : 1;
+    return read;
+  };
+  for (let at = plain.indexOf(sought); at >= 0 && found.size < 2; at = plain.indexOf(sought, passed)) {
+    const start = placeOf(at);
+    found.add(text.slice(start, placeOf(at + sought.length)));
+  }
+  return found;
 }
 
 /** Returns the text with the file's line ends; null if it does not occur. */
 function asItStands(text: string, oldText: string): string | null {
   const wanted = withLineEnds(oldText, isCrlf(text));
   if (text.includes(wanted)) return wanted;
-  const [only = null, ...more] = new Set(looseMatches(text, oldText));
+  const [only = null, ...more] = looseMatches(text, oldText);
   return more.length === 0 ? only : null;
 }
 
@@ -79,7 +94,7 @@ export function editText(path: string, text: string, oldText: string, newText: s
     const listed = found.slice(0, 20).join(", ");
     return fail(
       "not_unique",
-      `old_text occurs ${found.length} times in ${path}, at lines ${listed}; add lines around it`,
+      `old_text occurs ${found.length < mostPlaces ? "" : "at least "}${found.length} times in ${path}, at lines ${listed}; add lines around it`,
     );
   }
   const at = text.indexOf(wanted);

@@ -30,7 +30,7 @@ interface KnownFacts {
 export const noFacts = (): KnownFacts => ({ bytes: null, folders: new Map() });
 
 /** Forgets what is known of the tree, after a change that was undone or made elsewhere. */
-export function forgetFacts({ known }: Disk): void {
+function forgetFacts({ known }: Disk): void {
   known.bytes = null;
   known.folders.clear();
 }
@@ -98,9 +98,19 @@ export function dropEntry(disk: Disk, { parent, name }: Entry): void {
   disk.database.all("DELETE FROM entries WHERE parent = ? AND name = ?", parent, name);
 }
 
-/** Returns the entries of a folder, by name. */
-export const listChildren = (disk: Disk, folder: number): Entry[] =>
-  disk.database.all<Entry>("SELECT * FROM entries WHERE parent = ? ORDER BY name", folder);
+/** Returns the entries of a folder by name, or those after a name and before one. */
+export const listChildren = (
+  disk: Disk,
+  folder: number,
+  { after, before }: { readonly after?: string | undefined; readonly before?: string | undefined } = {},
+): Entry[] =>
+  disk.database.all<Entry>(
+    "SELECT * FROM entries WHERE parent = ? AND name > ? AND (? IS NULL OR name < ?) ORDER BY name",
+    folder,
+    after ?? "",
+    before ?? null,
+    before ?? null,
+  );
 
 /** Returns a file's bytes, or a part of them from `offset`. */
 export function contentOf(disk: Disk, file: Entry, offset = 0, length = file.size): Uint8Array<ArrayBuffer> {

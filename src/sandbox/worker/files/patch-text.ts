@@ -129,23 +129,38 @@ export function parsePatch(text: string): readonly FilePatch[] {
   return files;
 }
 
-const fitsAt = (lines: readonly string[], wanted: readonly string[], at: number): boolean =>
-  at >= 0 && at + wanted.length <= lines.length && wanted.every((line, index) => lines[at + index] === line);
+/** Returns for each first part of a list the length of its longest beginning that is also its end. */
+function borders(list: readonly string[]): readonly number[] {
+  const found = [0];
+  for (let at = 1, length = 0; at < list.length; at++) {
+    while (length > 0 && list[at] !== list[length]) length = found[length - 1] ?? 0;
+    if (list[at] === list[length]) length++;
+    found.push(length);
+  }
+  return found;
+}
+
+/** Returns all places from `start` on at which lines occur, in time linear in both (Knuth, Morris and Pratt). */
+function placesOf(lines: readonly string[], wanted: readonly string[], start: number): ReadonlySet<number> {
+  const places = new Set<number>();
+  const back = borders(wanted);
+  for (let at = start, length = 0; at < lines.length; at++) {
+    while (length > 0 && lines[at] !== wanted[length]) length = back[length - 1] ?? 0;
+    if (lines[at] === wanted[length]) length++;
+    if (length < wanted.length) continue;
+    places.add(at + 1 - length);
+    length = back[length - 1] ?? 0;
+  }
+  return places;
+}
 
 /** Returns the lines at which a hunk may apply, from `start` on: after each of its headers, the first match. */
 function candidates(lines: readonly string[], hunk: Hunk, start: number): number[] {
-  const fits = (from: number, end: number): number[] => {
-    if (hunk.atEnd) {
-      const last = lines.length - hunk.before.length;
-      return last >= from && fitsAt(lines, hunk.before, last) ? [last] : [];
-    }
-    const found: number[] = [];
-    for (let at = from; at < end && at <= lines.length; at++) {
-      if (fitsAt(lines, hunk.before, at)) found.push(at);
-    }
-    return found;
-  };
-  if (hunk.headers.length === 0) return hunk.before.length === 0 ? [lines.length] : fits(start, Infinity);
+  const isAdding = hunk.before.length === 0;
+  const places = isAdding ? null : placesOf(lines, hunk.before, start);
+  const last = lines.length - hunk.before.length;
+  const fits = (at: number): boolean => (!hunk.atEnd || at === last) && (places === null || places.has(at));
+  if (hunk.headers.length === 0) return places === null ? [lines.length] : [...places].filter(fits);
   let regions = [{ from: start, end: lines.length + 1 }];
   for (const header of hunk.headers) {
     regions = regions.flatMap(({ from, end }) => {
@@ -156,7 +171,10 @@ function candidates(lines: readonly string[], hunk: Hunk, start: number): number
       return heads.map((head, index) => ({ from: head + 1, end: heads[index + 1] ?? end }));
     });
   }
-  return [...new Set(regions.flatMap(({ from, end }) => fits(from, end).slice(0, 1)))];
+  return regions.flatMap(({ from, end }) => {
+    for (let at = from; at < end; at++) if (fits(at)) return [at];
+    return [];
+  });
 }
 
 /** Returns the hunk without the empty lines at its end, which may only separate it from the next file of the patch. */
@@ -215,9 +233,10 @@ export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): 
   const last = lines.pop() ?? "";
   const isWhole = last === "";
   if (!isWhole) lines.push(lines.at(-1)?.endsWith("\r") ? `${last}\r` : last);
+  const bare = lines.map(withoutReturn);
+  const pieces: (readonly string[])[] = [];
   let start = 0;
   hunks.forEach((hunk, index) => {
-    const bare = lines.map(withoutReturn);
     const { used, found } = fitted(bare, hunk, start);
     const [at, second] = found;
     const name = `hunk ${index + 1} of ${path}`;
@@ -229,11 +248,11 @@ export function applyHunks(path: string, text: string, hunks: readonly Hunk[]): 
       );
     }
     const end = (lines[at] ?? lines.at(-1) ?? "").endsWith("\r") ? "\r" : "";
-    const next = replaced(lines.slice(at, at + used.before.length), used, end);
-    lines.splice(at, used.before.length, ...next);
-    start = at + next.length;
+    const after = at + used.before.length;
+    pieces.push(lines.slice(start, at), replaced(lines.slice(at, after), used, end));
+    start = after;
   });
-  const joint = lines.join("\n");
+  const joint = [...pieces, lines.slice(start)].flat().join("\n");
   if (!isWhole) return bom + withoutReturn(joint);
   return bom + (joint === "" ? "" : `${joint}\n`);
 }

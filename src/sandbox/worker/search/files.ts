@@ -4,6 +4,8 @@ import { requireEntry } from "../files/locate.ts";
 import type { Found } from "../files/tree.ts";
 import type { IgnoreFile } from "./ignore.ts";
 import { ignoreFileNames, isIgnored, parseIgnoreFile } from "./ignore.ts";
+import type { SearchPace } from "./pace.ts";
+import { countGlobs } from "./pace.ts";
 
 /** Finds the files of a search, and reads their text. */
 
@@ -15,20 +17,30 @@ function ignoreFilesIn(disk: Disk, path: string, entries: readonly Entry[]): Ign
     .map((entry) => parseIgnoreFile(path, new TextDecoder().decode(contentOf(disk, entry))));
 }
 
-function* filesBelow(
-  disk: Disk,
-  path: string,
-  folder: Entry,
+/** Walk of a search through the tree. */
+interface Walk {
+  readonly disk: Disk;
+  readonly pace: SearchPace;
+  readonly passes: (entry: Entry) => boolean;
+}
+
+async function* filesBelow(
+  walk: Walk,
+  { path, entry: folder }: Found,
   inherited: readonly IgnoreFile[],
-  passes: (entry: Entry) => boolean,
-): Generator<Found> {
+): AsyncGenerator<Found> {
+  const { disk, pace, passes } = walk;
   const entries = listChildren(disk, folder.id);
   const rules = [...inherited, ...ignoreFilesIn(disk, path, entries)];
+  const length = rules.reduce((sum, each) => sum + each.length, 0);
   for (const entry of entries) {
     const at = joinPath(path, entry.name);
+    const going = countGlobs(disk, pace, at, length);
+    if (going !== true && !(await going)) return;
     if (!passes(entry) || isIgnored(rules, at, entry.type === "directory")) continue;
     if (entry.type === "file" && disk.isClosed?.(at, "read") !== true) yield { path: at, entry };
-    if (entry.type === "directory") yield* filesBelow(disk, at, entry, rules, passes);
+    if (entry.type === "directory") yield* filesBelow(walk, { path: at, entry }, rules);
+    if (pace.isOver) return;
   }
 }
 
@@ -43,16 +55,17 @@ function rulesAbove(disk: Disk, path: string): IgnoreFile[] {
 }
 
 /**
- * Yields the files below a folder that no ignore file excludes and that pass, in order; for a file, the file
- * itself.
+ * Yields the files below a folder that no ignore file excludes and that pass, in order, until the time of the search
+ * is up; for a file, the file itself.
  */
-export function* walkFiles(
+export async function* walkFiles(
   disk: Disk,
-  { path, entry }: Found,
+  pace: SearchPace,
+  start: Found,
   passes: (entry: Entry) => boolean = () => true,
-): Generator<Found> {
-  if (entry.type === "file") yield { path, entry };
-  else yield* filesBelow(disk, path, entry, rulesAbove(disk, path), passes);
+): AsyncGenerator<Found> {
+  if (start.entry.type === "file") yield start;
+  else yield* filesBelow({ disk, pace, passes }, start, rulesAbove(disk, start.path));
 }
 
 /** Returns a file's text with whole characters of any script; null for binary content. */

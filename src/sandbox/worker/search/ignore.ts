@@ -10,6 +10,8 @@ interface IgnoreRule {
 /** Rules of one ignore file, and the folder that they apply to. */
 export interface IgnoreFile {
   readonly folder: string;
+  /** Characters of all rules. */
+  readonly length: number;
   readonly rules: readonly IgnoreRule[];
 }
 
@@ -42,6 +44,7 @@ function parseRule(line: string): IgnoreRule | null {
 /** Parses a `.gitignore` or `.ignore`. */
 export const parseIgnoreFile = (folder: string, text: string): IgnoreFile => ({
   folder,
+  length: text.length,
   rules: text
     .split("\n")
     .flatMap((line) => parseRule(line) ?? [])

@@ -6,8 +6,7 @@ import { requireEntry } from "../files/locate.ts";
 import type { Found } from "../files/tree.ts";
 import type { LocalizeSearch } from "../requests.ts";
 import { walkFiles, readText } from "./files.ts";
-import type { SearchPace } from "./pace.ts";
-import { countWork } from "./pace.ts";
+import { countWork, startPace } from "./pace.ts";
 import { lineAt, shownContext } from "./text-lines.ts";
 
 /** Finds the files that a text may be about, by their names and their words. */
@@ -119,11 +118,11 @@ export async function localize(disk: Disk, query: LocalizeSearch): Promise<reado
   if (start.entry.type !== "directory") fail("conflict", `${query.directory} is a file, not a folder`);
   const paths = small(query.paths);
   const words = { identifiers: small(query.identifiers), phrases: small(query.phrases) };
-  const pace: SearchPace = { until: disk.now() + maxTime, characters: 0, steps: 0 };
+  const pace = startPace(disk, maxTime);
   const found: LocalizedFile[] = [];
   let unread = maxUnnamed;
   let left = maxFiles;
-  for (const { path: at, entry } of walkFiles(disk, start, passes)) {
+  for await (const { path: at, entry } of walkFiles(disk, pace, start, passes)) {
     const path = relativeTo(start, at);
     const byPath = scorePath(path, paths);
     const isRead = byPath > 0 || unread-- > 0;

@@ -1,6 +1,7 @@
 import type { ContentHits, SearchMatch } from "../../contract.ts";
 import { createGlobMatcher } from "../../glob.ts";
 import { folderOf, workspacePath, workspaceRoot } from "../../paths.ts";
+import { fail } from "../errors.ts";
 import type { Disk } from "../files/files.ts";
 import { requireEntry } from "../files/locate.ts";
 import type { Found } from "../files/tree.ts";
@@ -9,7 +10,7 @@ import { walkFiles, readText } from "./files.ts";
 import type { LineTest } from "./line-test.ts";
 import { lineTest } from "./line-test.ts";
 import type { SearchPace } from "./pace.ts";
-import { countWork } from "./pace.ts";
+import { countGlobs, countWork, startPace } from "./pace.ts";
 import { lineAt, shownContext, shownLine } from "./text-lines.ts";
 
 /** Limits of one search: milliseconds, bytes read, characters shown. */
@@ -99,16 +100,16 @@ export async function searchContent(disk: Disk, query: ContentSearch): Promise<C
   const start = requireEntry(disk, workspacePath(query.directory));
   const wanted = query.glob === undefined ? null : fileTest(query.glob, start);
   const matches: SearchMatch[] = [];
-  const until = disk.now() + maxTime;
-  const begun = { total: 0, bytes: 0, shown: 0, characters: 0, steps: 0, isWhole: true };
-  const progress: Progress = { until, matches, ...begun };
-  for (const found of walkFiles(disk, start)) {
-    if (wanted !== null && !wanted(found.path)) continue;
+  const begun = { total: 0, bytes: 0, shown: 0, isWhole: true };
+  const progress: Progress = { ...startPace(disk, maxTime), matches, ...begun };
+  for await (const found of walkFiles(disk, progress, start)) {
+    if (wanted !== null && !(await fits(disk, progress, wanted, found.path))) continue;
     if (found.entry.size > maxFileBytes) progress.isWhole = false;
     else if (!(await searchFile(disk, progress, query, test, found)))
       return { matches, total: progress.total, truncated: true };
   }
-  return { matches, total: progress.total, truncated: !progress.isWhole || progress.total > matches.length };
+  const isWhole = progress.isWhole && !progress.isOver && progress.total === matches.length;
+  return { matches, total: progress.total, truncated: !isWhole };
 }
 
 /** Expands the innermost alternatives of a glob, in braces, to one glob for each. */
@@ -129,19 +130,32 @@ function expandBraces(glob: string): readonly string[] {
   }
 }
 
+/** Test of paths, with the length of its globs. */
+interface FileTest {
+  readonly matches: (path: string) => boolean;
+  readonly length: number;
+}
+
+/** Returns whether a path matches; yields to other work before, if it is time. */
+async function fits(disk: Disk, pace: SearchPace, test: FileTest, path: string): Promise<boolean> {
+  const going = countGlobs(disk, pace, path, test.length);
+  return (going === true || (await going)) && test.matches(path);
+}
+
 /**
  * Creates the test of a glob: without a slash it matches names at any depth; with one it is relative to the
  * searched or file's folder, or to the root below `/workspace/`.
  */
-function fileTest(glob: string, { path: start, entry }: Found): (path: string) => boolean {
+function fileTest(glob: string, { path: start, entry }: Found): FileTest {
   const folder = entry.type === "file" ? folderOf(start) : start;
-  const tests = expandBraces(glob).map((each) => {
+  const globs = expandBraces(glob);
+  const tests = globs.map((each) => {
     const fromRoot = `${workspaceRoot}/`;
     if (each.startsWith(fromRoot)) return createGlobMatcher(each.slice(fromRoot.length));
     const matches = createGlobMatcher(each.includes("/") ? each.replace(/^\.?\//, "") : `**/${each}`);
     return (path: string): boolean => matches(folder === "." ? path : path.slice(folder.length + 1));
   });
-  return (path) => tests.some((matches) => matches(path));
+  return { matches: (path) => tests.some((matches) => matches(path)), length: globs.join("").length };
 }
 
 /** Finds the paths of files that match a glob, newest first. */
@@ -151,7 +165,11 @@ export async function searchFiles(
 ): Promise<readonly string[]> {
   const start = requireEntry(disk, workspacePath(directory));
   const wanted = fileTest(pattern, start);
-  const found = [...walkFiles(disk, start)].filter(({ path }) => wanted(path));
+  const pace = startPace(disk, maxTime);
+  const found: Found[] = [];
+  for await (const file of walkFiles(disk, pace, start))
+    if (await fits(disk, pace, wanted, file.path)) found.push(file);
+  if (pace.isOver) fail("limit", "the search takes too long; name a smaller folder or a simpler pattern");
   const newest = found.sort((a, b) => b.entry.mtime - a.entry.mtime || (a.path < b.path ? -1 : 1));
   return newest.slice(0, max_results).map(({ path }) => path);
 }

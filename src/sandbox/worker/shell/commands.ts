@@ -1,9 +1,8 @@
 import type { ExecReason } from "../../contract.ts";
 import { sha256Hex } from "../../sha256.ts";
 import { fail } from "../errors.ts";
-import { blob, metaOf, setMeta } from "../files/database.ts";
+import { blob } from "../files/database.ts";
 import type { Disk } from "../files/files.ts";
-import { createId } from "../files/files.ts";
 import { requireEntry } from "../files/locate.ts";
 import { createGatherer } from "./gather.ts";
 import type { LoggedOutput, OutputLog } from "./output-log.ts";
@@ -55,11 +54,9 @@ export interface Commands {
   readonly kill: (execId: string) => void;
   /** Ends all commands and waits until they have ended. */
   readonly stop: () => Promise<void>;
-  /** The name of this memory of commands. */
-  readonly instance: () => string;
   readonly running: () => number;
-  /** Deletes commands that started before `time`, under a new instance name. */
-  readonly forget: (time: number) => void;
+  /** Deletes commands that started before `time`; returns whether there were any. */
+  readonly forget: (time: number) => boolean;
 }
 
 interface StoredCommand {
@@ -161,14 +158,6 @@ async function drive(host: CommandHost, request: CommandRequest, live: LiveComma
   store(host.disk, request.execId, live, live.end);
 }
 
-function instanceOf(disk: Disk): string {
-  const known = metaOf(disk.database, "instance");
-  if (known !== null) return known;
-  const fresh = createId().toString(36) + createId().toString(36);
-  setMeta(disk.database, "instance", fresh);
-  return fresh;
-}
-
 function begin(
   host: CommandHost,
   live: Map<string, LiveCommand>,
@@ -250,20 +239,19 @@ export function createCommands(host: CommandHost): Commands {
       for (const command of all) end(command);
       await Promise.all(all.map((command) => command.finished));
     },
-    instance: () => instanceOf(disk),
     running: () => live.size,
     forget: (time) => {
       const [old] = disk.database.all<{ count: number }>(
         "SELECT COUNT(*) AS count FROM commands WHERE started_at < ?",
         time,
       );
-      if ((old?.count ?? 0) === 0) return;
+      if ((old?.count ?? 0) === 0) return false;
       disk.database.all(
         "DELETE FROM outputs WHERE exec_id IN (SELECT exec_id FROM commands WHERE started_at < ?)",
         time,
       );
       disk.database.all("DELETE FROM commands WHERE started_at < ?", time);
-      disk.database.all("DELETE FROM meta WHERE key = 'instance'");
+      return true;
     },
   };
 }
