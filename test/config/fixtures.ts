@@ -413,6 +413,23 @@ export const fixtures: readonly Fixture[] = [
   },
   {
     code: "threshold_unreachable",
+    bad: team({ agent: "    options: { max_iterations: 10, warn_iterations: 10 }" }),
+    says: [
+      "team.yaml:9:53 error threshold_unreachable agents[0].options.warn_iterations: a warning from turn 10 on never comes before the end after 10 turns\n  set it below max_iterations",
+    ],
+    good: team({ agent: "    options: { max_iterations: 10, warn_iterations: 9 }" }),
+  },
+  {
+    code: "invalid_value",
+    bad: team({ agent: "    delegation: { may_call: ['{guide,scout}', '[gs'] }" }),
+    says: [
+      "team.yaml:9:30 error invalid_value agents[0].delegation.may_call[0]: braces have no meaning in a pattern\n  write an entry for each agent, or *",
+      "team.yaml:9:47 error invalid_value agents[0].delegation.may_call[1]: the bracket is not closed\n  write an entry for each agent, or *",
+    ],
+    good: team({ agent: "    delegation: { may_call: ['[gs]*'] }" }),
+  },
+  {
+    code: "threshold_unreachable",
     bad: team({ agent: "    guards: { tool_loops: { enabled: true, history_size: 10 } }" }),
     says: [
       "team.yaml:9:29 error threshold_unreachable agents[0].guards.tool_loops.critical_threshold: a history of 10 never holds 20 calls",
