@@ -26,11 +26,14 @@ const serve = async (answer: RequestListener): Promise<string> => {
 };
 
 /** Runs a command as a script does; returns its exit code, and all that it prints. */
-const call = async (line: readonly string[], env: Person["env"]) => {
+const call = async (line: readonly string[], env: Person["env"], hear = (_: string): void => undefined) => {
   let said = "";
   const person: Person = {
     write: (text) => (said += text),
-    warn: (text) => (said += `${text}\n`),
+    warn: (text) => {
+      said += `${text}\n`;
+      hear(text);
+    },
     async *lines() {
       yield await Promise.resolve("hello");
     },
@@ -148,4 +151,29 @@ test("AP-53: a key that cannot be sent is told as that, wherever it comes from, 
     code: 2,
     said: "--key is empty\n",
   });
+});
+
+test("AP-53: chat tells that it cannot follow a session before it has shown anything of it", async () => {
+  let isDeleted = false;
+  let isFirst = true;
+  const url = await serve((_, response) => {
+    if (isDeleted)
+      response
+        .writeHead(404, { "Content-Type": "application/problem+json", "Request-Id": "r" })
+        .end(JSON.stringify({ code: "not_found", status: 404, detail: "gone", retryable: false }));
+    else if (isFirst)
+      response.writeHead(200, { "Content-Type": "application/json", "Request-Id": "r" }).end('{"id":"s_1"}');
+    else response.destroy();
+    isFirst = false;
+  });
+  const { code, said } = await call(["chat", "s_1"], { LIMPET_URL: url }, (line) => {
+    isDeleted ||= line.endsWith("trying again)");
+  });
+  expect([code, said.split("\n").slice(1, -1)]).toEqual([
+    1,
+    [
+      "(URL cannot be reached; is a server running there?; trying again)",
+      "Session s_1 was not found; limpet sessions lists those that you can reach.",
+    ],
+  ]);
 });
