@@ -433,6 +433,16 @@ test("CF-25 CF-28: a list of agents in the defaults may name the caller, and an 
   ]);
 });
 
+test("CF-25: a pattern of agents that is none is refused", async () => {
+  const may = (patterns: string) => team({ agent: `    delegation: { may_call: [${patterns}] }` });
+  const path = "invalid_value agents[0].delegation.may_call";
+  expect(await said(may("'{guide,scout}', '[gs'"))).toEqual([
+    `${path}[0]: braces have no meaning in a pattern`,
+    `${path}[1]: the bracket is not closed`,
+  ]);
+  expect(await complaints(may("'[gs]*'"))).toEqual([]);
+});
+
 test("CF-25 CF-28: a misspelt toolbox does not make a server seem unused", async () => {
   const servers = "mcp_servers: [{ name: library, url: 'https://h.example/mcp' }]";
   expect(await complaints(team({ top: servers }).replace("[filesystem]", "[librayr]"))).toEqual([

@@ -67,11 +67,22 @@ const checkKnown = (
   draft.report(code, path, `there is no ${what} "${name}"`, { hint: suggest(name) });
 };
 
+/** Suggests a provider; a kind may have been meant as the name of the provider of this kind. */
+const suggestProvider = (draft: TeamDraft, { names, suggest }: ListedNames): ListedNames => ({
+  names,
+  suggest: (name) => {
+    const same = draft.providers.find(({ value }) => value.kind === name);
+    if (same !== undefined) return `did you mean "${same.value.name}", whose kind is ${name}?`;
+    const isKind = draft.providerKinds.includes(name);
+    return isKind ? `add a provider of the kind ${name} to providers` : suggest(name);
+  },
+});
+
 const fallbackPath = (draft: TeamDraft, path: Path): Path =>
   nodeAt(draft.root, draft.writtenPath([...path, "provider"])) === undefined ? path : [...path, "provider"];
 
 const checkProviderNames = (draft: TeamDraft): void => {
-  const known = listedNamesIn(draft, "providers");
+  const known = suggestProvider(draft, listedNamesIn(draft, "providers"));
   const check = (path: Path, name: string | undefined): void =>
     checkKnown(draft, "unknown_provider", path, name, known);
   for (const { index, value } of draft.providers) {
