@@ -72,7 +72,7 @@ export const readSandboxName = (file: WranglerFile, team: string): string | null
 /** Returns the port at which wrangler serves on this machine; null if the file names none. */
 export const readDevPort = ({ content }: WranglerFile): string | null => {
   const { port } = asTable(content["dev"]);
-  return port === undefined ? null : String(port);
+  return typeof port === "number" ? String(port) : null;
 };
 
 /** Returns the line at which a team's environment begins, 1 if it is in no line of its own; null if there is none. */

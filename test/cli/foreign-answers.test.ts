@@ -26,7 +26,11 @@ const serve = async (answer: RequestListener): Promise<string> => {
 };
 
 /** Runs a command as a script does; returns its exit code, and all that it prints. */
-const call = async (line: readonly string[], env: Person["env"], hear = (_: string): void => undefined) => {
+const call = async (
+  line: readonly string[],
+  env: Person["env"],
+  hear: (line: string) => void = () => undefined,
+) => {
   let said = "";
   const person: Person = {
     write: (text) => (said += text),

@@ -107,6 +107,12 @@ const addressProblem = (url: string): string | null =>
     ? null
     : `${toPlainText(url)} is not an address; write it with http:// or https://`;
 
+/** Returns what is wrong with a command line or its deployment; null if nothing is. */
+const findProblem = (
+  { command = "", names, flags }: CommandArguments,
+  { url, key }: Deployment,
+): string | null => namesProblem(command, names) ?? addressProblem(url) ?? keyProblem(key, flags.key);
+
 /** Runs a command against the deployment that the flags or the environment name, otherwise the local server. */
 export const runRemote = async (terminal: Terminal, given: CommandArguments): Promise<ExitCode> => {
   const { command = "", names, flags } = given;
@@ -120,7 +126,7 @@ export const runRemote = async (terminal: Terminal, given: CommandArguments): Pr
     for (const line of flags.json === true ? [JSON.stringify(value)] : lines()) person.write(`${line}\n`);
   };
   try {
-    const problem = namesProblem(command, names) ?? addressProblem(url) ?? keyProblem(key, flags.key);
+    const problem = findProblem(given, deployment);
     if (problem !== null) throw new UsageError(problem);
     const client = createClient({
       url,
