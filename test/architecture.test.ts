@@ -113,6 +113,7 @@ const thirdParties: Record<string, readonly string[]> = {
   "just-git": ["src/sandbox/worker"],
   "#git": ["src/sandbox/worker"],
   vite: ["src/cli"],
+  "smol-toml": ["src/cli"],
   re2js: ["src/sandbox/worker"],
   "modern-tar": ["src/sandbox/worker"],
   "cloudflare:workers": ["durable-objects", "src/sandbox/worker"],

@@ -1,65 +1,94 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parse, TomlError } from "smol-toml";
+import { InvalidFileError } from "./usage.ts";
 
 /** Reads a team's environment from `wrangler.toml`. */
 
-/** Returns the text of `wrangler.toml`; empty if there is none. */
-export const readWranglerFile = (root: string): string => {
+type Table = Readonly<Record<string, unknown>>;
+
+export interface WranglerFile {
+  readonly text: string;
+  readonly content: Table;
+}
+
+/** Returns the text and content of `wrangler.toml`, both empty if there is none; throws where it is no TOML. */
+export const readWranglerFile = (root: string): WranglerFile => {
   const file = join(root, "wrangler.toml");
-  return existsSync(file) ? readFileSync(file, "utf8") : "";
+  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  try {
+    return { text, content: parse(text) };
+  } catch (fault) {
+    if (!(fault instanceof TomlError)) throw fault;
+    const [reason = ""] = fault.message.split("\n");
+    throw new InvalidFileError(`wrangler.toml:${fault.line}:${fault.column} cannot be read: ${reason}`);
+  }
 };
 
-/** Returns the text of a team's tables: its environment, or for `default` all outside environments. */
-const tablesOf = (toml: string, team: string): readonly string[] =>
-  toml.split(/^(?=\s*\[)/m).filter((table) => {
-    const [, environment] = /^\s*\[+\s*env\s*\.\s*"?([\w-]+)/.exec(table) ?? [];
-    return team === "default" ? environment === undefined : environment === team;
-  });
+const asTable = (value: unknown): Table =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+
+const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const environmentsOf = ({ content }: WranglerFile): Table => asTable(content["env"]);
+
+/** Returns a team's keys: those of its environment, or for `default` all outside environments. */
+const keysOf = (file: WranglerFile, team: string): Table => {
+  if (team !== "default") return asTable(environmentsOf(file)[team]);
+  const { env: _, ...outside } = file.content;
+  return outside;
+};
+
+/** Lists the tables in a value that declare a binding. */
+const bindingsIn = (value: unknown): readonly Table[] => {
+  if (Array.isArray(value)) return value.flatMap(bindingsIn);
+  const table = asTable(value);
+  return "binding" in table ? [table] : Object.values(table).flatMap(bindingsIn);
+};
 
 /** Placeholder for a binding that a deployment will have. */
 const bound = { fetch: () => Promise.reject(new Error("nothing is deployed here")) };
 
 /** Returns those of the named bindings that a team has, for an engine that runs nothing. */
 export const readBindings = (
-  toml: string,
+  file: WranglerFile,
   team: string,
   names: readonly string[],
 ): Readonly<Record<string, unknown>> => {
-  const tables = tablesOf(toml, team).join("");
-  const found = names.filter((name) => new RegExp(String.raw`binding\s*=\s*["']${name}["']`).test(tables));
-  return Object.fromEntries(found.map((name) => [name, bound]));
+  const declared = new Set(bindingsIn(keysOf(file, team)).map(({ binding }) => binding));
+  return Object.fromEntries(names.filter((name) => declared.has(name)).map((name) => [name, bound]));
 };
 
 /** Lists the classes of the Worker's Durable Objects; all teams have the same. */
-export const readObjectNames = (toml: string): readonly string[] =>
-  Array.from(toml.matchAll(/^\[exports\.(\w+)\]$/gm), ([, name = ""]) => name);
+export const readObjectNames = ({ content }: WranglerFile): readonly string[] =>
+  Object.keys(asTable(content["exports"]));
 
 /** Returns the name of the Worker that is bound as the team's sandbox; null if there is none. */
-export const readSandboxName = (toml: string, team: string): string | null => {
-  // A binding is a separate table, or written in braces.
-  const entries = tablesOf(toml, team).flatMap((table) => table.match(/\{[^{}]*\}/g) ?? [table]);
-  const entry = entries.find((text) => /binding\s*=\s*["']SANDBOX["']/.test(text));
-  return /service\s*=\s*["']([^"']+)["']/.exec(entry ?? "")?.[1] ?? null;
+export const readSandboxName = (file: WranglerFile, team: string): string | null => {
+  const entry = bindingsIn(keysOf(file, team)["services"]).find(({ binding }) => binding === "SANDBOX");
+  return typeof entry?.["service"] === "string" ? entry["service"] : null;
 };
 
-/** Returns the line at which a team's environment begins, in any notation; null if the file has none. */
-export const findEnvironment = (toml: string, team: string): number | null => {
-  const table = new RegExp(String.raw`^[^\S\n]*\[+\s*env\s*\.\s*"?${team}"?\s*[.\]]`, "m");
-  const key = new RegExp(String.raw`^[^\S\n]*env\s*\.\s*"?${team}"?\s*[.=]`, "m");
-  const at = [table, key].map((pattern) => toml.search(pattern)).find((found) => found >= 0);
-  return at === undefined ? null : toml.slice(0, at).split("\n").length;
+/** Returns the port at which wrangler serves on this machine; null if the file names none. */
+export const readDevPort = ({ content }: WranglerFile): string | null => {
+  const { port } = asTable(content["dev"]);
+  return typeof port === "number" ? String(port) : null;
+};
+
+/** Returns the line at which a team's environment begins, 1 if it is in no line of its own; null if there is none. */
+export const findEnvironment = (file: WranglerFile, team: string): number | null => {
+  if (!Object.hasOwn(environmentsOf(file), team)) return null;
+  const begin = new RegExp(String.raw`^[^\S\n]*\[*\s*env\s*\.\s*["']?${team}["']?\s*[.\]=]`, "m");
+  return file.text.slice(0, Math.max(0, file.text.search(begin))).split("\n").length;
 };
 
 /**
  * Returns the problem of an environment that names no entry point: wrangler then uses the first one of the file,
- * which is another team's. Null if it names one, or if it is not a table.
+ * which is another team's. Null if it names one, or if there is no such environment.
  */
-export const findEntryProblem = (toml: string, team: string): string | null => {
-  if (team === "default" || tablesOf(toml, team).length === 0) return null;
-  const own = new RegExp(String.raw`^\s*\[\s*env\s*\.\s*"?${team}"?\s*\]`);
-  const table = tablesOf(toml, team).find((text) => own.test(text)) ?? "";
-  const dotted = new RegExp(String.raw`^\s*env\s*\.\s*"?${team}"?\s*\.\s*main\s*=`, "m");
-  if (/^\s*main\s*=/m.test(table) || dotted.test(toml)) return null;
+export const findEntryProblem = (file: WranglerFile, team: string): string | null => {
+  if (team === "default" || findEnvironment(file, team) === null) return null;
+  if (keysOf(file, team)["main"] !== undefined) return null;
   return `[env.${team}] in wrangler.toml lacks the key main, so wrangler would use that of team default: add main = ".limpet/${team}/worker.js".`;
 };
 
@@ -70,23 +99,12 @@ interface EnvironmentNames {
   readonly variables: ReadonlySet<string>;
 }
 
-const keysOf = (text: string): readonly string[] =>
-  Array.from(text.matchAll(/([A-Za-z_]\w*)\s*=/g), ([, key = ""]) => key);
-
-/** Returns the variables that a table declares, as `[vars]` or as `vars = { … }`. */
-const variablesIn = (table: string): readonly string[] => {
-  const [head = "", ...lines] = table.split("\n");
-  if (/^\s*\[(?:.*\.)?\s*vars\s*\]/.test(head)) return lines.flatMap((line) => keysOf(line).slice(0, 1));
-  return keysOf(/^\s*vars\s*=\s*\{([^}]*)\}/m.exec(table)?.[1] ?? "");
-};
-
 /** Reads which secrets and variables a team's environment declares. */
-export const readDeclaredNames = (toml: string, team: string): EnvironmentNames => {
-  const tables = tablesOf(toml, team);
-  const [, required] = /\brequired\s*=\s*\[([^\]]*)\]/.exec(tables.join("")) ?? [];
-  const names = required?.match(/[A-Za-z_]\w*/g) ?? [];
+export const readDeclaredNames = (file: WranglerFile, team: string): EnvironmentNames => {
+  const { secrets, vars } = keysOf(file, team);
+  const { required } = asTable(secrets);
   return {
-    secrets: required === undefined ? null : new Set(names),
-    variables: new Set(tables.flatMap(variablesIn)),
+    secrets: required === undefined ? null : new Set(asList(required).map(String)),
+    variables: new Set(Object.keys(asTable(vars))),
   };
 };

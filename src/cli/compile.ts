@@ -47,6 +47,7 @@ export const compileFolder = async (
     declared: readDeclared(root, name),
     teams: existsSync(teamFolder(root, name)) ? undefined : listTeams(root),
     isServed,
+    now: Date.now(),
   });
   const file = join(teamFolder(root, name), "extensions.ts");
   const diagnostics = await placeInExtensions(compiled.diagnostics, file, countOwnAgents(compiled));

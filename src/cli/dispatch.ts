@@ -1,5 +1,5 @@
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
-import { exitCodes, helpOf, parseCommandLine, refuseUsage, usageText } from "./usage.ts";
+import { exitCodes, helpOf, InvalidFileError, parseCommandLine, refuseUsage, usageText } from "./usage.ts";
 
 /** Finds the command of a command line, and runs it. */
 
@@ -41,7 +41,7 @@ export const projectNames = [
 
 export type ProjectCommands = Readonly<Record<(typeof projectNames)[number], CliCommand>>;
 
-/** Runs `command`; a file that cannot be read or written becomes exit code 3. */
+/** Runs `command`; a file that is invalid becomes exit code 1, one that cannot be read or written 3. */
 const runGuarded = async (
   command: CliCommand,
   terminal: Terminal,
@@ -50,6 +50,10 @@ const runGuarded = async (
   try {
     return await command(terminal, given);
   } catch (error) {
+    if (error instanceof InvalidFileError) {
+      terminal.print(error.message);
+      return exitCodes.diagnostics;
+    }
     if (!(error instanceof Error && "code" in error && "syscall" in error)) throw error;
     terminal.print(error.message);
     return exitCodes.io;

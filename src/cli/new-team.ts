@@ -1,8 +1,8 @@
-import { cpSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { hasErrors } from "../config/document/diagnostics.ts";
 import { listTeams, teamFolder } from "../config/build/files.ts";
-import { findEnvironment } from "./bindings.ts";
+import { findEnvironment, readWranglerFile } from "./bindings.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import { findImport, importFiles } from "./import-files.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
@@ -30,7 +30,7 @@ const findNewTeamProblem = (
   const wrangler = join(root, "wrangler.toml");
   if (existsSync(teamFolder(root, name))) return `config/${name} exists already; nothing was changed`;
   if (!existsSync(wrangler)) return "there is no wrangler.toml here; run this in the project's folder";
-  if (findEnvironment(readFileSync(wrangler, "utf8"), name) !== null) {
+  if (findEnvironment(readWranglerFile(root), name) !== null) {
     return `wrangler.toml has an environment ${name} already; nothing was changed`;
   }
   if (file !== undefined) return findImport(file) === null ? `there is no team file at ${file}` : null;
@@ -62,10 +62,10 @@ export const runNewTeam = async (
   if (file === null) cpSync(teamFolder(terminal.root, from), folder, { recursive: true });
   else importFiles(terminal, file, folder, name);
   const wrangler = join(terminal.root, "wrangler.toml");
-  const toml = readFileSync(wrangler, "utf8");
+  const { text } = readWranglerFile(terminal.root);
   const { diagnostics, secrets } = await compileFolder(terminal.root, name);
   const needed = Object.keys(secrets);
-  writeFileSync(wrangler, `${toml.trimEnd()}\n${environmentText(name, needed)}`);
+  writeFileSync(wrangler, `${text.trimEnd()}\n${environmentText(name, needed)}`);
   printDiagnostics(terminal, diagnostics, false);
   const made = `made config/${name}/ and [env.${name}] in wrangler.toml`;
   if (hasErrors(diagnostics)) {

@@ -65,6 +65,9 @@ export const helpOf = (command: string): string =>
 export const exitCodes = { fine: 0, diagnostics: 1, usage: 2, io: 3, unfinished: 4 } as const;
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
 
+/** Error of a file that is not what it has to be; its message says where and why. */
+export class InvalidFileError extends Error {}
+
 /** Environment of a command; tests supply their own. */
 export interface Terminal {
   /** Folder that holds `config/` and `wrangler.toml`. */

@@ -1,3 +1,4 @@
+import { utf8Length } from "../chat/tokens.ts";
 import { priceOf } from "../model/catalogue.ts";
 import type { ModelOverride } from "../model/schema.ts";
 import { collect } from "../model/collect.ts";
@@ -39,8 +40,11 @@ export interface WireOptions {
   readonly field: string;
 }
 
-/** The largest request that both APIs accept. */
+/** Bytes of the largest request that both APIs accept. */
 const maxRequest = 32 * 1024 * 1024;
+
+/** Returns whether a body has too many bytes; most are short enough to skip the count. */
+const isTooLong = (body: string): boolean => body.length * 3 > maxRequest && utf8Length(body) > maxRequest;
 
 type CredentialMap = ReturnType<typeof readCredentials>;
 
@@ -139,8 +143,7 @@ const sendRequest = async ({
   const { protocol, secret, field } = options;
   const keys = readCredentials(options, (text, key) => revealHeader(text, `${field}.${key}`, secret, origin));
   const { body, droppedParameters, maxTokens, digest } = protocol.build(request, target);
-  if (body.length > maxRequest)
-    throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
+  if (isTooLong(body)) throw modelError("context_overflow", origin, "The request is longer than 32 MiB.");
   const post = createKeyedPost(options, headers, keys, origin);
   const sent = protocol.post(url, post, body, deadlines.signal);
   const hash = digest();

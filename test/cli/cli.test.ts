@@ -3,7 +3,6 @@ import { existsSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync } 
 import { join, resolve } from "node:path";
 import { afterAll, expect, test } from "vitest";
 import { run } from "../../src/cli/run.ts";
-import { findEnvironment } from "../../src/cli/bindings.ts";
 import { environmentText } from "../../src/cli/new-team.ts";
 import { team } from "../config/support.ts";
 import { createShippedPlace } from "../support/shipped-place.ts";
@@ -348,24 +347,6 @@ test("CF-3 AP-70: every environment is built anew when its config or the console
   expect(watched).toEqual(Array(4).fill('watch_dir = ["config", ".limpet/console.sha256"]'));
 });
 
-test("CF-37: an environment is found in every notation", () => {
-  expect(
-    [
-      "[env.acme]",
-      '[env."acme"]',
-      "[ env . acme ]",
-      "[env.acme.vars]",
-      "[[env.acme.services]]",
-      "env.acme = {}",
-    ].filter((toml) => findEnvironment(toml, "acme") === null),
-  ).toEqual([]);
-  expect(
-    ["[env.acme2]", "# [env.acme]", "[acme]", 'x = "[env.acme]"'].filter(
-      (toml) => findEnvironment(toml, "acme") !== null,
-    ),
-  ).toEqual([]);
-});
-
 test("CF-10 CF-37: new-team --import takes over a file of the original with its skills", async () => {
   const { call, read, root, write } = place();
   const body = team({ agent: "    skills: [lead-workflow]" }).replaceAll(/^(?=.)/gm, "  ");
@@ -447,24 +428,6 @@ test("TB-5 TB-7: explain and validate show what act rules decide, and which tool
   expect(json.warnings).toMatchObject([{ code: "rule_gap", line: 9 }]);
   write("config/acme/team.yaml", rules(`${ask}, { act: exec, action: ask }`));
   expect((await call("validate", "acme", "--strict")).lines).toEqual(["acme is valid"]);
-});
-
-test("TB-5: explain names the toolboxes that the bindings of the team's environment cannot serve", async () => {
-  const { call, write } = place();
-  write("config/acme/team.yaml", team().replace("[filesystem]", "[filesystem, browser]"));
-  const unavailable = async (toml: string): Promise<readonly string[]> => {
-    write("wrangler.toml", toml);
-    const { lines } = await call("explain", "acme", "guide");
-    const at = lines.indexOf("  unavailable");
-    return at === -1 ? [] : lines.slice(at + 1, -1).map((line) => line.trim().split(" ")[0] ?? "");
-  };
-  const sandbox = '[env.acme]\nservices = [{ binding = "SANDBOX", service = "s" }]\n';
-  expect(await unavailable("[env.other]\nbrowser = { binding = 'BROWSER' }\n")).toEqual([
-    "filesystem",
-    "browser",
-  ]);
-  expect(await unavailable(sandbox)).toEqual(["browser"]);
-  expect(await unavailable(`${sandbox}[env.acme.browser]\nbinding = "BROWSER"\n`)).toEqual([]);
 });
 
 test("AG-19: explain shows whom an agent may call, and with which tools", async () => {

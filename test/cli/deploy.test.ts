@@ -148,6 +148,34 @@ export const toolboxes = [{ name: "sea", description: "The sea.", tools: [pilot]
   expect(await place.call("deploy", "acme")).toMatchObject({ code: 0 });
 });
 
+test("AP-71 CF-20: secrets and variables are those that the environment declares, whatever a comment or a value says", async () => {
+  const yaml = place.read("config/assistant/team.yaml");
+  place.write("config/acme/team.yaml", yaml);
+  useWrangler({ secrets: bothSecrets });
+  const undeclared = async (lines: string): Promise<readonly string[]> => {
+    place.write("wrangler.toml", `[env.acme]\nmain = "w.js"\n${lines}\n`);
+    const said = (await place.call("deploy", "acme", "--dry-run")).lines;
+    return said.filter((line) => /undeclared_secret|needs the secret/.test(line));
+  };
+  const needed = ["acme needs the secrets LIMPET_ADMIN_KEY, ANTHROPIC_API_KEY"];
+  const warning = expect.stringMatching(
+    /^wrangler\.toml:1:1 warning undeclared_secret: the team needs ANTHROPIC_API_KEY/,
+  );
+  expect(await undeclared('# secrets = { required = ["LIMPET_ADMIN_KEY"] }')).toEqual(needed);
+  expect(await undeclared('secrets = { required = [ # "ANTHROPIC_API_KEY"\n"LIMPET_ADMIN_KEY"] }')).toEqual([
+    warning,
+    ...needed,
+  ]);
+  expect(
+    await undeclared(
+      'secrets.required = ["ANTHROPIC_API_KEY", "LIMPET_ADMIN_KEY"]\nvars = { A = "ANTHROPIC_API_KEY = 1" }',
+    ),
+  ).toEqual(needed);
+  expect(await undeclared('vars = { A = "}", ANTHROPIC_API_KEY = "k" }')).toEqual([
+    "acme needs the secret LIMPET_ADMIN_KEY",
+  ]);
+});
+
 test("AP-71: a dry run asks nobody, and leaves nothing but what wrangler's own dry runs write", async () => {
   await place.call("new-team", "acme", "--from", "assistant");
   useWrangler({});
@@ -218,7 +246,10 @@ test("AP-71 AP-70: an environment without an entry point would serve the team de
   expect(await place.call("deploy", "acme")).toEqual({ code: 1, lines: [problem] });
   expect(asked()).toEqual([]);
   expect(findTeamProblem(place.root, "acme")).toBe(problem);
-  place.write("wrangler.toml", `env.acme.main = ".limpet/acme/worker.js"\n${lacking}`);
+  place.write(
+    "wrangler.toml",
+    lacking.replace("[env.acme]", '[env."acme"] # main\nmain = ".limpet/acme/worker.js"'),
+  );
   expect((await place.call("deploy", "acme", "--dry-run")).code).toBe(0);
 });
 

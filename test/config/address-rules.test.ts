@@ -50,7 +50,9 @@ test("TB-7 CF-25: a pattern that fits no tool of the team is warned of, unless a
   ]);
   const servers = "mcp_servers:\n  - { name: github, url: https://mcp.example/mcp }";
   const rule = "permissions: { rules: [{ tool: 'git?ub*', action: deny }] }";
-  expect(await complaints(team({ top: `${servers}\n${rule}` }))).toEqual([]);
+  expect(await complaints(team({ top: `${servers}\n${rule}` }).replace("[filesystem]", "[github]"))).toEqual(
+    [],
+  );
 });
 
 test("TB-7 TB-22 CF-25: a server's tool under a name that models do not see binds nothing, and the right name is told", async () => {
@@ -62,7 +64,7 @@ test("TB-7 TB-22 CF-25: a server's tool under a name that models do not see bind
       team({
         top: `${servers}permissions: { rules: [{ tool: ${at}, action: deny }] }`,
         agent: `    effects: [{ kind: tool_scope, params: { exclude: [${at}] } }]\n    options: { on_interrupt: { ${at}: ask } }`,
-      }),
+      }).replace("[filesystem]", "[sea]"),
     );
     return lines.map((line) => [/error unknown_tool (\S+?)[.:]/.exec(line)?.[1], line.split("write ")[1]]);
   };

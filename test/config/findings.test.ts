@@ -407,3 +407,67 @@ test("CF-14 TB-33: a time of commands that the sandbox would cut is refused, if 
   ]);
   expect(await complaints(team({ top: sandbox }))).toEqual([]);
 });
+
+test("CF-25: a wrap-up note that comes too late is refused, unless the defaults mean longer runs or a person may allow more turns", async () => {
+  const second = "  - { name: scout, options: { max_iterations: 20 } }";
+  const late = "threshold_unreachable agents[0].options.warn_iterations";
+  for (const [yaml, found] of [
+    [team({ agent: "    options: { warn_iterations: 100 }" }), [late]],
+    [team({ agent: second, top: "defaults: { options: { warn_iterations: 120 } }" }), [late]],
+    [team({ agent: second, top: "defaults: { options: { warn_iterations: 90 } }" }), []],
+    [
+      team({
+        agent:
+          "    options: { warn_iterations: 9, max_iterations: 0 }\n    guards: { budget: { max_tokens: 9 } }",
+      }),
+      [],
+    ],
+    [
+      team({ agent: "    options: { warn_iterations: 120 }", top: "budgets: { run: { on_exceeded: ask } }" }),
+      [],
+    ],
+    [
+      team({ agent: "    options: { warn_iterations: 120 }\n    guards: { budget: { on_exceeded: ask } }" }),
+      [],
+    ],
+  ] as const)
+    expect((await said(yaml)).map((line) => line.split(": ")[0])).toEqual(found);
+});
+
+test("CF-25 CF-28: a list of agents in the defaults may name the caller, and an empty one is meant so", async () => {
+  const second = "  - name: scout";
+  const shared = "defaults: { delegation: { may_call: [guide, scout] } }";
+  expect(await complaints(team({ agent: second, top: shared }))).toEqual([]);
+  expect(await complaints(team({ agent: `    delegation: { may_call: [] }\n${second}` }))).toEqual([]);
+  const nobody = shared.replace("guide,", "'cod*',");
+  expect(await complaints(team({ agent: second, top: nobody }))).toEqual([
+    expect.stringContaining('may_call[0]: no agent of this team fits "cod*"'),
+  ]);
+});
+
+test("CF-25: a pattern of agents that is none is refused", async () => {
+  const may = (patterns: string) => team({ agent: `    delegation: { may_call: [${patterns}] }` });
+  const path = "invalid_value agents[0].delegation.may_call";
+  expect(await said(may("'{guide,scout}', '[gs'"))).toEqual([
+    `${path}[0]: braces have no meaning in a pattern`,
+    `${path}[1]: the bracket is not closed`,
+  ]);
+  expect(await complaints(may("'[gs]*'"))).toEqual([]);
+});
+
+test("CF-25 CF-28: a misspelt toolbox does not make a server seem unused", async () => {
+  const servers = "mcp_servers: [{ name: library, url: 'https://h.example/mcp' }]";
+  expect(await complaints(team({ top: servers }).replace("[filesystem]", "[librayr]"))).toEqual([
+    expect.stringContaining("unknown_toolbox"),
+  ]);
+});
+
+test("CF-25 TB-7: a rule that has expired is told as that, and not for what leads around it", async () => {
+  const rule = (date: string) =>
+    team({ agent: `    permissions: { rules: [{ tool: fs_delete, action: deny, expires: ${date} }] }` });
+  const now = Date.parse("2026-06-02");
+  expect(await complaints(rule("2026-06-01"), { now })).toEqual([
+    expect.stringContaining("the rule has expired"),
+  ]);
+  expect(await complaints(rule("2026-06-03"), { now })).toEqual([expect.stringContaining("rule_gap")]);
+});

@@ -273,6 +273,28 @@ export const fixtures: readonly Fixture[] = [
     good: team({ agent: "    provider: main" }),
   },
   {
+    code: "unknown_provider",
+    bad: team({ agent: "    provider: anthropic\n  - name: scout\n    provider: openai" }),
+    says: [
+      'team.yaml:9:15 error unknown_provider agents[0].provider: there is no provider "anthropic"\n  did you mean "main", whose kind is anthropic?',
+      'team.yaml:11:15 error unknown_provider agents[1].provider: there is no provider "openai"\n  add a provider of the kind openai to providers',
+    ],
+    good: team({ agent: "    provider: main" }),
+  },
+  {
+    code: "wrong_type",
+    bad: team({
+      agent: "    permissions:\n      - { act: delete, action: deny }",
+    }).replace("[filesystem]", "[notes, [search]]"),
+    says: [
+      "team.yaml:8:24 error wrong_type agents[0].toolboxes[1]: expected a text or a map, found a list\n  a list in a list is not joined with it: write its entries out",
+      "team.yaml:10:7 error wrong_type agents[0].permissions: expected a map, found a list\n  the map has the keys preset, rules, after_untrusted",
+    ],
+    good: team({
+      agent: "    permissions:\n      rules:\n        - { act: delete, action: deny }",
+    }).replace("[filesystem]", "[notes, search]"),
+  },
+  {
     code: "unknown_provider_kind",
     bad: team().replace("kind: anthropic", "kind: antropic"),
     says: [
@@ -410,6 +432,14 @@ export const fixtures: readonly Fixture[] = [
       "context/a.md": "abc",
       "context/b.md": "def",
     },
+  },
+  {
+    code: "threshold_unreachable",
+    bad: team({ agent: "    options: { max_iterations: 10, warn_iterations: 10 }" }),
+    says: [
+      "team.yaml:9:53 error threshold_unreachable agents[0].options.warn_iterations: a warning from turn 10 on never comes before the end after 10 turns\n  set it below max_iterations",
+    ],
+    good: team({ agent: "    options: { max_iterations: 10, warn_iterations: 9 }" }),
   },
   {
     code: "threshold_unreachable",

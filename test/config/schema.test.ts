@@ -422,6 +422,7 @@ test("CF-18: a file with every key of the original is understood; what means not
     "needs_sandbox_process mcp_servers[0].command",
     "delegation_impossible agents[0].options.max_delegation_depth",
     "key_ignored agents[0].options.context_threshold",
+    "key_ignored default_context_windows.custom-llm",
     "key_ignored filesystem.permissions_file",
     "key_ignored git.work_dir",
     "key_ignored browser.headless",

@@ -52,7 +52,31 @@ const faults: readonly (readonly [string, string, string])[] = [
     "agents:\n\t- name: a\n",
     "2:1 yaml_syntax there is a tab in the indentation; indent with spaces",
   ],
-  ["a key too far left", "agents:\n  - name: a\n   instructions: b\n", `3:1 yaml_syntax ${indentation}`],
+  [
+    "a key too far left",
+    "agents:\n  - name: a\n   instructions: b\n",
+    "3:4 yaml_syntax the key instructions is not in line with those above: begin it in column 5, like name",
+  ],
+  [
+    "a key between two maps",
+    "agents:\n  - name: a\n    options:\n      max_iterations: 3\n     skills: none\n",
+    "5:6 yaml_syntax the key skills is not in line with those above: begin it in column 5, like options, or in column 7, like max_iterations",
+  ],
+  [
+    "a key in the column of the dashes",
+    "agents:\n  - name: a\n  instructions: b\n",
+    "3:3 yaml_syntax the key instructions is not in line with those above: begin it in column 1, like agents, or in column 5, like name",
+  ],
+  [
+    "a dash too far right",
+    "agents:\n  - name: a\n   - name: b\n",
+    "3:4 yaml_syntax this dash is not in line with those above: begin it in column 3, like the dash above",
+  ],
+  [
+    "a key behind a text whose lines look like keys",
+    "agents:\n  - name: a\n    instructions: |\n      One:\n       two: b\n   skills: none\n",
+    "6:4 yaml_syntax the key skills is not in line with those above: begin it in column 5, like instructions",
+  ],
   [
     "a key too far right",
     "agents:\n  - name: a\n      instructions: b\n",

@@ -54,6 +54,17 @@ export const warnings: readonly Fixture[] = [
     }),
   },
   {
+    code: "unused_server",
+    bad: team({ top: "mcp_servers:\n  - { name: far, url: 'https://h.example/mcp' }" }),
+    says: [
+      "team.yaml:10:13 warning unused_server mcp_servers[0].name: no agent uses the server far\n  add far to the toolboxes of an agent",
+    ],
+    good: team({
+      agent: `${second}\n    toolboxes: [far]`,
+      top: "mcp_servers:\n  - { name: far, url: 'https://h.example/mcp' }",
+    }),
+  },
+  {
     code: "unused_skill",
     bad: { "team.yaml": team({ agent: "    skills: none" }), "skills/review/SKILL.md": "Look." },
     says: ["skills/review/SKILL.md:1:1 warning unused_skill: no agent knows the skill review"],
@@ -75,7 +86,7 @@ export const warnings: readonly Fixture[] = [
   },
   {
     code: "needs_sandbox_process",
-    bad: team({ top: "mcp_servers:\n  - { name: web, command: mcp-web }" }),
+    bad: team({ top: "mcp_servers:\n  - { name: web, command: mcp-web }" }).replace("[filesystem]", "[web]"),
     says: [
       "team.yaml:10:18 warning needs_sandbox_process mcp_servers[0].command: the server web is a program: it is available only where the sandbox can run processes\n  use url for a server that is reachable over HTTP",
     ],
@@ -233,6 +244,40 @@ export const warnings: readonly Fixture[] = [
       "team.yaml:9:35 warning key_ignored agents[0].options.checkpoints: without a limit of turns, it has no shares\n  set max_iterations above 0",
     ],
     good: team({ agent: "    options: { checkpoints: [{ fraction: 0.5, message: Half }] }" }),
+  },
+  {
+    code: "key_ignored",
+    bad: team({ agent: `    delegation: { may_call: [guide, "h*", "cod*"] }\n${second}` }),
+    says: [
+      "team.yaml:9:30 warning key_ignored agents[0].delegation.may_call[0]: an agent never calls itself\n  remove it",
+      'team.yaml:9:43 warning key_ignored agents[0].delegation.may_call[2]: no agent of this team fits "cod*"\n  known: guide, helper',
+    ],
+    good: team({ agent: `    delegation: { may_call: [helper, "h*", "*"] }\n${second}` }),
+  },
+  {
+    code: "key_ignored",
+    bad: team({ top: "default_context_windows: { anthropc: 50000, claude-sonnet-5-5: 50000 }" }),
+    says: [
+      'team.yaml:9:28 warning key_ignored default_context_windows.anthropc: there is no provider kind "anthropc"\n  did you mean "anthropic"? known: anthropic, openai, grok, gemini, workers-ai, openai-compatible, scripted',
+      'team.yaml:9:45 warning key_ignored default_context_windows.claude-sonnet-5-5: there is no provider kind "claude-sonnet-5-5"\n  write models: { claude-sonnet-5-5: { context_window: … } } for the window of a model',
+    ],
+    good: team({ top: "default_context_windows: { anthropic: 50000, gemini: 50000 }" }),
+  },
+  {
+    code: "key_ignored",
+    bad: team({
+      agent: "    permissions: { rules: [{ tool: fs_move, action: ask, expires: 2026-06-01 }] }",
+      top: "permissions: { rules: [{ act: delete, action: deny, expires: 2026-01-31 }] }",
+    }),
+    badOptions: { now: Date.parse("2026-06-02") },
+    says: [
+      "team.yaml:9:67 warning key_ignored agents[0].permissions.rules[0].expires: the rule has expired: it asks about nothing any more\n  remove the rule, or write a later date",
+      "team.yaml:10:62 warning key_ignored permissions.rules[0].expires: the rule has expired: it forbids nothing any more\n  remove the rule, or write a later date",
+    ],
+    good: team({
+      top: "permissions: { rules: [{ act: delete, action: deny, expires: 2026-07-01 }] }",
+    }),
+    goodOptions: { now: Date.parse("2026-06-02") },
   },
   {
     code: "verify_inert",

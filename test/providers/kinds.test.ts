@@ -211,9 +211,11 @@ test("MO-18: compat.schema strict says that the server takes a schema for its an
 
 test("MO-8: a request over 32 MiB is context_overflow and is not sent", async () => {
   const before = fake.requests.length;
-  const messages = [message("user", "x".repeat(33 * 1024 * 1024))];
-  const { failure } = await attempt(completerFor(fake, "anthropic"), requestOf("anthropic", { messages }));
-  expect(failure?.code).toBe("context_overflow");
+  for (const text of ["x".repeat(33 * 1024 * 1024), "潮".repeat(11 * 1024 * 1024)]) {
+    const messages = [message("user", text)];
+    const { failure } = await attempt(completerFor(fake, "anthropic"), requestOf("anthropic", { messages }));
+    expect(failure?.code).toBe("context_overflow");
+  }
   expect(fake.requests.length).toBe(before);
 });
 

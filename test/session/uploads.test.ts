@@ -143,3 +143,38 @@ test("★ AP-45: the power cut at every write: a file under one key is kept once
     );
   }
 });
+
+test("AP-18: a data URL may leave out its media type, and hold its text as it is (RFC 2397)", async () => {
+  const bench = await open(done);
+  const givenAs = async (part: object): Promise<readonly [string, string]> => {
+    await say(bench, "Hi", { content: [part] });
+    const sent = bench
+      .chat()
+      .findLast(({ role }) => role === "user")
+      ?.parts.at(-1);
+    const [type, blob] =
+      sent?.type === "document" || sent?.type === "image" ? [sent.media_type, sent.blob] : [];
+    return [type ?? "", String(Buffer.from(bench.requests.at(-1)?.media(blob ?? "") ?? "", "base64"))];
+  };
+  for (const [data, type, text] of [
+    ["data:,hello%20tides%2C%20100%25", "text/plain", "hello tides, 100%"],
+    ["data:;base64,aGVsbG8=", "text/plain", "hello"],
+    ["data:;BASE64,aGVsbG8%3D", "text/plain", "hello"],
+    ["data:;charset=utf-8,tidé", "text/plain", "tidé"],
+    ["data:text/csv,a;b", "text/csv", "a;b"],
+    ["data:Text/CSV;base64,aGVsbG8=", "text/csv", "hello"],
+  ])
+    expect([data, ...(await givenAs({ type: "document", data }))]).toEqual([data, type, text]);
+  const typed = { type: "image", media_type: "image/png", data: "data:;base64,aGVsbG8=" };
+  expect(await givenAs(typed)).toEqual(["image/png", "hello"]);
+  const problem = (data: string): unknown => {
+    const { code, errors } = refused(bench, "send", { content: [{ type: "document", data }] });
+    return [code, errors?.[0]?.pointer, errors?.[0]?.message];
+  };
+  expect(problem("data:,100%")).toEqual([
+    "invalid_request",
+    "/content/0/data",
+    "not a data URL: write % as %25, and other bytes than those of UTF-8 as base64",
+  ]);
+  expect(problem("data:;base64,hello tides")).toEqual(["invalid_request", "/content/0/data", "not base64"]);
+});

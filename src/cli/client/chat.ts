@@ -138,7 +138,9 @@ const readLines = async (session: SessionClient, open: OpenSession, person: Pers
 export const chat = async (session: SessionClient, person: Person, json: boolean): Promise<ExitCode> => {
   const open = session.open();
   const state: ChatState = { screen: emptyScreen, seq: 0, asked: null, isLost: false };
+  const stopTelling = open.subscribe(() => writeConnection(state, open.getSnapshot(), person));
   const first = await waitFor(open, ({ status }) => status === "live" || status === "closed");
+  stopTelling();
   if (first.status === "closed")
     throw first.problem === undefined ? new Error("closed") : new LimpetError(first.problem);
   if (json) state.seq = first.seq;

@@ -3,6 +3,7 @@ import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
 import { exitCodes, helpOf } from "../usage.ts";
 import type { RemoteContext } from "./commands.ts";
 import { remoteCommands, UsageError } from "./commands.ts";
+import { createFetch } from "./fetch.ts";
 import { processPerson } from "./person.ts";
 import { toPlainText } from "./plain.ts";
 
@@ -43,10 +44,16 @@ const explainProblem = (
   { url, key }: Deployment,
   given: CommandArguments,
 ): Explanation => {
+  const named = "by --url or LIMPET_URL";
+  if (problem.code === "server_silent") {
+    const line = `${url} takes the request and does not answer it: try again, or name another ${named}.`;
+    return { line, code: exitCodes.io };
+  }
+  if (problem.code === "unreadable_answer") return { line: problem.detail, code: exitCodes.io };
   if (problem.code === "unreachable") {
     const way =
       url === localServer ? "start one with npm start, or name another" : "is that its address? Name another";
-    return { line: `No server answers at ${url}: ${way} by --url or LIMPET_URL.`, code: exitCodes.io };
+    return { line: `No server answers at ${url}: ${way} ${named}.`, code: exitCodes.io };
   }
   if (problem.status === 401) {
     const why = key === undefined ? "it needs a key" : "the key is wrong, revoked or expired";
@@ -86,10 +93,25 @@ const namesProblem = (command: string, names: readonly string[]): string | null 
   return problem === null ? null : `limpet ${command} ${problem}:\n  ${form}`;
 };
 
+/** Returns what is wrong with a key, which is never printed; null if it can be sent. */
+const keyProblem = (key: string | undefined, flag: string | undefined): string | null => {
+  if (key === undefined || /^[!-~]+$/.test(key)) return null;
+  const name = flag === undefined ? "LIMPET_KEY" : "--key";
+  return key === ""
+    ? `${name} is empty`
+    : `${name} is not a key: it contains a blank, a line break or another character that no key has`;
+};
+
 const addressProblem = (url: string): string | null =>
   /^https?:\/\//.test(url)
     ? null
     : `${toPlainText(url)} is not an address; write it with http:// or https://`;
+
+/** Returns what is wrong with a command line or its deployment; null if nothing is. */
+const findProblem = (
+  { command = "", names, flags }: CommandArguments,
+  { url, key }: Deployment,
+): string | null => namesProblem(command, names) ?? addressProblem(url) ?? keyProblem(key, flags.key);
 
 /** Runs a command against the deployment that the flags or the environment name, otherwise the local server. */
 export const runRemote = async (terminal: Terminal, given: CommandArguments): Promise<ExitCode> => {
@@ -104,9 +126,13 @@ export const runRemote = async (terminal: Terminal, given: CommandArguments): Pr
     for (const line of flags.json === true ? [JSON.stringify(value)] : lines()) person.write(`${line}\n`);
   };
   try {
-    const problem = namesProblem(command, names) ?? addressProblem(url);
+    const problem = findProblem(given, deployment);
     if (problem !== null) throw new UsageError(problem);
-    const client = createClient({ url, ...(key === undefined ? {} : { token: key }) });
+    const client = createClient({
+      url,
+      fetch: createFetch(url),
+      ...(key === undefined ? {} : { token: key }),
+    });
     return (await remoteCommands[command]?.run({ client, person, names, flags, show })) ?? exitCodes.usage;
   } catch (fault) {
     const { line, code } = explainFault(fault, deployment, given);

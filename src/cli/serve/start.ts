@@ -2,12 +2,11 @@ import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Server } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { readDeclaredNames, readWranglerFile } from "../bindings.ts";
+import { readDeclaredNames, readDevPort, readWranglerFile } from "../bindings.ts";
 import { claimFolder } from "./claim.ts";
 import { awaitFirstBuild, findTeamProblem } from "./first-build.ts";
 import { createFront } from "./front.ts";
@@ -18,6 +17,7 @@ import { watchStart } from "./slow-start.ts";
 import { ownTrace, relayOutput, startOptions } from "./output.ts";
 import type { OutputNews } from "./output.ts";
 import { createTypeReport } from "./type-report.ts";
+import { InvalidFileError } from "../usage.ts";
 
 /** Implements `npm start`: wrangler serves a team on this machine, behind a front that names the client. */
 
@@ -68,12 +68,6 @@ const describeKeptOptions = (args: readonly string[]): string | null => {
     return `--${name} ${value === "true" ? given : value}`;
   });
   return `npm keeps options that come before a -- for itself: write npm start -- ${words.join(" ")}`;
-};
-
-/** Reads the port in the section `[dev]` of wrangler's configuration. */
-const configuredPort = (): string => {
-  const [, section = ""] = /^\[dev\]\n([^[]*)/m.exec(readFileSync(join(root, "wrangler.toml"), "utf8")) ?? [];
-  return /^port\s*=\s*(\d+)/m.exec(section)?.[1] ?? "8787";
 };
 
 const listen = async (server: Server, port: number, host: string): Promise<number> => {
@@ -200,13 +194,23 @@ const waitUntilReady = async (options: FrontOptions, isRunning: () => boolean): 
   return null;
 };
 
+/** Returns the secrets that the team's environment lists; null if it lists none, or while its file is being edited. */
+const listedSecrets = (team: string): ReadonlySet<string> | null => {
+  try {
+    return readDeclaredNames(readWranglerFile(root), team).secrets;
+  } catch (fault) {
+    if (fault instanceof InvalidFileError) return null;
+    throw fault;
+  }
+};
+
 /**
  * Returns where secrets have to be written: wrangler gives a Worker no value whose name its environment does not
  * declare.
  */
 const explainMissing = (team: string, missing: readonly string[]): string => {
   const variables = team === "default" ? ".dev.vars" : `.dev.vars.${team}`;
-  const { secrets } = readDeclaredNames(readWranglerFile(root), team);
+  const secrets = listedSecrets(team);
   const undeclared = missing.filter((name) => secrets?.has(name) === false);
   const first = undeclared.length === 0 ? "" : `add ${undeclared.join(", ")} to secrets in wrangler.toml, `;
   const them = missing.length === 1 ? "it" : "them";
@@ -291,7 +295,7 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const team = takeOption(rest, "--env").value ?? takeOption(rest, "-e").value ?? "default";
   const sessions = folder ?? `.wrangler/state/${team}`;
   const args = [...rest, "--persist-to", sessions];
-  const port = readPort(wanted ?? configuredPort());
+  const port = readPort(wanted ?? readDevPort(readWranglerFile(root)) ?? "8787");
   if (port === null || !isServable(team) || !(await isFree(team, sessions, port))) process.exit(1);
   await awaitFirstBuild(root, team, print);
   print("Starting the server …");
@@ -330,10 +334,21 @@ const serve = async (given: readonly string[]): Promise<void> => {
   }
 };
 
+/** Serves a team, or prints which of wrangler's files is invalid. */
+const serveGuarded = async (given: readonly string[]): Promise<void> => {
+  try {
+    await serve(given);
+  } catch (fault) {
+    if (!(fault instanceof InvalidFileError)) throw fault;
+    print(fault.message);
+    process.exit(1);
+  }
+};
+
 const given = process.argv.slice(2);
 const kept = describeKeptOptions(given);
 if (given.includes("--help") || given.includes("-h")) print(helpText);
-else if (kept === null) await serve(given);
+else if (kept === null) await serveGuarded(given);
 else {
   print(kept);
   process.exit(1);

@@ -3,6 +3,7 @@ import { checkReferencesAndAddresses } from "../checks/addresses.ts";
 import type { DeclaredNames } from "../checks/declared-secrets.ts";
 import { checkDeclaredSecrets, neededSecrets } from "../checks/declared-secrets.ts";
 import { checkAnswers } from "../checks/answers.ts";
+import { checkExpired } from "../checks/expired.ts";
 import { checkInert } from "../checks/inert.ts";
 import { checkMarkdown } from "../checks/markdown.ts";
 import { checkModels } from "../checks/models.ts";
@@ -50,6 +51,8 @@ export interface CompileOptions {
   readonly teams?: readonly string[] | undefined;
   /** Whether the team is served on this machine, so that it needs no host of its own. */
   readonly isServed?: boolean;
+  /** Time by which rules expire, in milliseconds since the epoch; absent: none counts as expired. */
+  readonly now?: number;
 }
 
 export interface CompiledTeam {
@@ -121,7 +124,7 @@ const draftChecks = [
 
 /** Compiles a team folder. Every input yields diagnostics or a team, never an exception. */
 export const compileTeam = (files: TeamFiles, options: CompileOptions): CompiledTeam => {
-  const { name, isServed = false } = options;
+  const { name, isServed = false, now = -Infinity } = options;
   const report = createFolderReport(`config/${name}`);
   checkUnusedFiles(report, files);
   const draft = readDraft(files, options, report);
@@ -139,10 +142,11 @@ export const compileTeam = (files: TeamFiles, options: CompileOptions): Compiled
   const lock = readLock(report, files);
   for (const check of draftChecks) check(draft);
   checkServers(draft, isServed);
+  checkExpired(draft, now);
   const secrets = neededSecrets(draft, reachableSecrets(draft));
   checkMarkdown(report, files, Object.keys(secrets));
   if (!hasErrors(report.found)) {
-    checkRuleGaps(draft);
+    checkRuleGaps(draft, now);
     checkDeclaredSecrets(report, Object.keys(secrets), options.declared);
   }
   const diagnostics = arrangeDiagnostics(withoutFollowUps(report.found));

@@ -23,8 +23,10 @@ const shapeMistakes: ReadonlySet<string> = new Set([
 /** Recognises what follows from missing definitions: names are unknown, and what they would use seems unused. */
 const ofExtensions: IsFollowUp = ({ code, path, message }) =>
   (code === "script_invalid" && message.startsWith("unknown tool")) ||
-  /^(unknown_(agent|effect|guard|provider|provider_kind|tool|toolbox)|unused_(provider|skill))$/.test(code) ||
-  /\.middleware\[\d+\]\.(kind|params\.check)$/.test(path);
+  /^(unknown_(agent|effect|guard|provider|provider_kind|tool|toolbox)|unused_(provider|server|skill))$/.test(
+    code,
+  ) ||
+  /\.middleware\[\d+\]\.(kind|params\.check)$|^(config\.)?default_context_windows\b/.test(path);
 
 /** Recognises what follows from a missing entry or name: the entry is unknown wherever it is named. */
 const ofNames: Readonly<Record<"agents" | "providers", IsFollowUp>> = {
@@ -44,7 +46,7 @@ const ofServers: IsFollowUp = ({ code, hint = "" }) =>
 
 /** Recognises what follows from a missing setting of an agent or provider: others seem unused. */
 const ofSettings: IsFollowUp = ({ code }) =>
-  /^(unused_(provider|skill)|delegation_impossible|verify_inert|effect_inert|context_window_small)$/.test(
+  /^(unused_(provider|server|skill)|delegation_impossible|verify_inert|effect_inert|context_window_small)$/.test(
     code,
   );
 

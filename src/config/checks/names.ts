@@ -1,7 +1,9 @@
 import { isMiddleware } from "../sections/agent.ts";
 import { isOfKind } from "../../effects/schema.ts";
+import { globFault, matchesGlob } from "../../sandbox/glob.ts";
 import type { Path } from "../document/diagnostics.ts";
 import type { TeamDraft, ProviderShape } from "../draft.ts";
+import { targetShapesOf } from "../draft.ts";
 import { nodeAt, childOf, itemsOf, scalarTextOf } from "../document/located.ts";
 import { hasEmbeddings } from "../../providers/embeddings.ts";
 import { profiles } from "../../providers/index.ts";
@@ -65,11 +67,22 @@ const checkKnown = (
   draft.report(code, path, `there is no ${what} "${name}"`, { hint: suggest(name) });
 };
 
+/** Suggests a provider; a kind may have been meant as the name of the provider of this kind. */
+const suggestProvider = (draft: TeamDraft, { names, suggest }: ListedNames): ListedNames => ({
+  names,
+  suggest: (name) => {
+    const same = draft.providers.find(({ value }) => value.kind === name);
+    if (same !== undefined) return `did you mean "${same.value.name}", whose kind is ${name}?`;
+    const isKind = draft.providerKinds.includes(name);
+    return isKind ? `add a provider of the kind ${name} to providers` : suggest(name);
+  },
+});
+
 const fallbackPath = (draft: TeamDraft, path: Path): Path =>
   nodeAt(draft.root, draft.writtenPath([...path, "provider"])) === undefined ? path : [...path, "provider"];
 
 const checkProviderNames = (draft: TeamDraft): void => {
-  const known = listedNamesIn(draft, "providers");
+  const known = suggestProvider(draft, listedNamesIn(draft, "providers"));
   const check = (path: Path, name: string | undefined): void =>
     checkKnown(draft, "unknown_provider", path, name, known);
   for (const { index, value } of draft.providers) {
@@ -110,6 +123,29 @@ const checkEmbeddings = (draft: TeamDraft): void => {
   }
 };
 
+/** Checks the name or pattern of agents that an agent may call; an agent's own name may come from `defaults`. */
+const checkCallable = (
+  draft: TeamDraft,
+  caller: string,
+  path: Path,
+  pattern: string,
+  known: ListedNames,
+): void => {
+  const ignore = (message: string, hint?: string): void =>
+    draft.report("key_ignored", path, message, { hint });
+  if (pattern === caller) {
+    if (nodeAt(draft.written, draft.writtenPath(path)) !== undefined)
+      ignore("an agent never calls itself", "remove it");
+    return;
+  }
+  const fault = globFault(pattern);
+  if (fault !== null)
+    return draft.report("invalid_value", path, fault, { hint: "write an entry for each agent, or *" });
+  if (!/[*?[]/.test(pattern)) return checkKnown(draft, "unknown_agent", path, pattern, known);
+  if (known.names.some((name) => matchesGlob(pattern, name, { segments: false }))) return;
+  ignore(`no agent of this team fits "${pattern}"`, known.suggest(pattern));
+};
+
 const checkAgentNames = (draft: TeamDraft): void => {
   const known = listedNamesIn(draft, "agents");
   const check = (path: Path, name: string | undefined): void =>
@@ -124,9 +160,9 @@ const checkAgentNames = (draft: TeamDraft): void => {
         `"${value.name}" means the agent that fits a task best, so this one could not be called by name`,
         { hint: "choose another name" },
       );
-    value.delegation.may_call.forEach((name, place) => {
-      if (!/[*?[]/.test(name)) check(["agents", index, "delegation", "may_call", place], name);
-    });
+    value.delegation.may_call.forEach((pattern, place) =>
+      checkCallable(draft, value.name, ["agents", index, "delegation", "may_call", place], pattern, known),
+    );
   }
 };
 
@@ -137,6 +173,22 @@ const checkKinds = (draft: TeamDraft): void => {
     const path = ["providers", index, "kind"];
     draft.report("unknown_provider_kind", path, `there is no provider kind "${kind}"`, {
       hint: suggestFor(kind, draft.providerKinds, path),
+    });
+  }
+};
+
+/** Warns of a window for a kind that no provider can have; the window of a model stands at the model. */
+const checkWindowKinds = (draft: TeamDraft): void => {
+  const models = new Set(
+    draft.agents.flatMap(({ value }) => targetShapesOf(draft, value).map(({ model }) => model)),
+  );
+  for (const kind of Object.keys(draft.sections.default_context_windows)) {
+    if (draft.providerKinds.includes(kind)) continue;
+    draft.report("key_ignored", ["default_context_windows", kind], `there is no provider kind "${kind}"`, {
+      which: "key",
+      hint: models.has(kind)
+        ? `write models: { ${kind}: { context_window: … } } for the window of a model`
+        : suggestFor(kind, draft.providerKinds, ["providers", 0, "kind"]),
     });
   }
 };
@@ -217,6 +269,7 @@ export const checkNames = (draft: TeamDraft): void => {
   checkEmbeddings(draft);
   checkGuardrails(draft);
   checkKinds(draft);
+  checkWindowKinds(draft);
   checkCycles(draft);
   checkRepeats(draft);
 };

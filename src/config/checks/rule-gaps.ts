@@ -5,7 +5,7 @@ import { gitCommit } from "../../toolboxes/git/git-commit.ts";
 import { actsOf, boundActsOf, isFileAct } from "../../tools/acts.ts";
 import type { Act } from "../../tools/acts.ts";
 import type { Tool } from "../../tools/define-tool.ts";
-import { namesTool, verdict } from "../../tools/permission.ts";
+import { isUnexpired, namesTool, verdict } from "../../tools/permission.ts";
 import type { Path } from "../document/diagnostics.ts";
 import type { AgentShape, TeamDraft } from "../draft.ts";
 import { builtInDefinitions } from "../known.ts";
@@ -132,6 +132,7 @@ const hintOf = (tools: readonly Tool[], { rule, act }: Guard): string => {
 };
 
 const checkRule = (bounds: Bounds, tools: readonly Tool[], path: Path, rule: Rule): void => {
+  if (!bounds.rules.includes(rule)) return;
   for (const guard of guardsOf(bounds.draft, rule)) {
     const open = tools.filter((tool) => isGap(bounds, tool, guard));
     if (open.length === 0) continue;
@@ -142,13 +143,13 @@ const checkRule = (bounds: Bounds, tools: readonly Tool[], path: Path, rule: Rul
   }
 };
 
-/** Warns of every rule that forbids or asks about an act that an agent can do with other tools. */
-export const checkRuleGaps = (draft: TeamDraft): void => {
+/** Warns of every rule in force at `now` that forbids or asks about an act that an agent can do with other tools. */
+export const checkRuleGaps = (draft: TeamDraft, now: number): void => {
   const toolsOf = toolsOfAgents(draft);
   const shared = draft.sections.permissions.rules;
   for (const { index, value: agent } of draft.agents) {
     const own = agent.permissions?.rules ?? [];
-    const bounds = { draft, agent, rules: [...shared, ...own] };
+    const bounds = { draft, agent, rules: [...shared, ...own].filter((rule) => isUnexpired(rule, now)) };
     const names = toolsOf.get(agent.name) ?? new Set();
     const tools = [...draft.definitions.values()].filter(({ name }) => names.has(name));
     shared.forEach((rule, at) => checkRule(bounds, tools, ["permissions", "rules", at], rule));

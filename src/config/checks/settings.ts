@@ -35,6 +35,23 @@ const checkTwice = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentSh
   }
 };
 
+/** Returns whether a person may allow a run more turns than its agent has. */
+const mayGetTurns = (draft: TeamDraft, { guards }: AgentShape): boolean =>
+  [guards.budget, draft.sections.budgets.run].some(({ on_exceeded: outcome }) => outcome === "ask");
+
+/** Reports a note about the last turns that comes after them; one in `defaults` may be meant for longer runs. */
+const checkWrapUp = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
+  const { warn_iterations: warn, max_iterations: most } = agent.options;
+  if (most === 0 || warn < most || mayGetTurns(draft, agent)) return;
+  const base: Path = ["agents", index, "options"];
+  const isWritten = (key: string): boolean => nodeAt(draft.written, [...base, key]) !== undefined;
+  if (!isWritten("warn_iterations") && isWritten("max_iterations")) return;
+  const message = `a warning from turn ${warn} on never comes before the end after ${most} turns`;
+  draft.report("threshold_unreachable", [...base, "warn_iterations"], message, {
+    hint: "set it below max_iterations",
+  });
+};
+
 const checkThresholds = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
   const never = (path: Path, message: string): void =>
     draft.report("threshold_unreachable", ["agents", index, ...path], message);
@@ -45,6 +62,7 @@ const checkThresholds = (draft: TeamDraft, { index, value: agent }: ListEntry<Ag
     const message = `a window of ${size} never holds ${threshold} equal calls`;
     never(["effects", place, "params", "threshold"], message);
   });
+  checkWrapUp(draft, { index, value: agent });
   const {
     enabled,
     history_size: size,

@@ -69,6 +69,19 @@ const checkProviders = (draft: TeamDraft): void => {
   }
 };
 
+/** Warns of servers that no agent lists; a toolbox that is misspelt may be meant for one. */
+const checkServers = (draft: TeamDraft): void => {
+  const listed = new Set(draft.agents.flatMap(({ value }) => value.toolboxes.map(({ name }) => name)));
+  const known = new Set([...draft.toolboxes.keys(), ...namesOf(draft, "mcp_servers")]);
+  if ([...listed].some((name) => !known.has(name))) return;
+  for (const { index, value } of draft.servers) {
+    if (listed.has(value.name) || draft.toolboxes.has(value.name)) continue;
+    draft.report("unused_server", ["mcp_servers", index, "name"], `no agent uses the server ${value.name}`, {
+      hint: `add ${value.name} to the toolboxes of an agent`,
+    });
+  }
+};
+
 /** Returns whether `may_call` allows an agent. */
 export const mayCall = (patterns: readonly string[], name: string): boolean =>
   patterns.some((pattern) => matchesGlob(pattern, name, { segments: false }));
@@ -86,11 +99,14 @@ const checkDelegation = (draft: TeamDraft): void => {
   }
 };
 
-/** Reports skills, providers and delegation without use. */
+/** Reports skills, providers, servers and delegation without use. */
 export const checkUsage = (draft: TeamDraft, reportFile: ReportSkill): void => {
   const all = itemsOf(childOf(draft.root, "agents")).length;
   const complete = all > 0 && draft.agents.length === all;
   checkSkills(draft, complete ? reportFile : () => undefined);
-  if (complete) checkProviders(draft);
+  if (complete) {
+    checkProviders(draft);
+    checkServers(draft);
+  }
   checkDelegation(draft);
 };

@@ -61,6 +61,7 @@ export const warningCodes = [
   "reference_not_expanded",
   "empty_value",
   "unused_provider",
+  "unused_server",
   "unused_skill",
   "unused_file",
   "key_ignored",

@@ -208,7 +208,7 @@ const unionIssues = (
   );
   const text = node.kind === "scalar" && values.some((value) => typeof value === typeof node.value);
   const wanted = `expected ${[...new Set(expected)].join(" or ")}`;
-  const better = choiceHint(node, values, types);
+  const better = isNestedList(path, node) ? nestedHint : choiceHint(node, values, types);
   if (!text) return [valueIssue(path, "wrong_type", `${wanted}, found ${foundIn(node)}`, better)];
   const hint = better ?? suggestFor(String(node.value), values.map(String));
   return [valueIssue(path, "invalid_value", `${wanted}, found ${valueText(path, node)}`, hint)];
@@ -239,6 +239,12 @@ const choiceHint = (
   return values.some((value) => typeof value === "boolean") ? typeHint("boolean", node) : undefined;
 };
 
+/** Returns whether a list stands among the entries of another. */
+const isNestedList = (path: Path, { kind }: Located): boolean =>
+  kind === "list" && typeof path.at(-1) === "number";
+
+const nestedHint = "a list in a list is not joined with it: write its entries out";
+
 const dashHint = "begin each entry of the list with a dash";
 
 /** Returns how a text becomes a list of one entry. */
@@ -262,8 +268,8 @@ const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, checked: Chec
   const own = codedIssue(issue, path, "wrong_type");
   if (own.message !== issue.message) return own;
   const wrong = wrongTypeIssue(path, issue.expected, node);
-  const isText = issue.expected === "object" && node.kind === "scalar" && node.value !== null;
-  if (isText) return { ...wrong, hint: mapHint(path, checked) };
+  const isOther = node.kind === "list" || (node.kind === "scalar" && node.value !== null);
+  if (issue.expected === "object" && isOther) return { ...wrong, hint: mapHint(path, checked) };
   if (issue.expected !== "array") return wrong;
   return { ...wrong, hint: listHint(path, node, checked) ?? wrong.hint };
 };

@@ -98,6 +98,60 @@ const findDeepKey = (text: string, at: number): SyntaxFault | null => {
   return null;
 };
 
+/** Column in which keys or dashes of the lines so far begin. */
+interface Level {
+  readonly column: number;
+  /** Last key that begins there; null for the dashes of a list. */
+  readonly key: string | null;
+}
+
+/** Returns the columns in which a line begins its items and its key; none for a comment or a line of a text. */
+const levelsOf = (line: string): readonly Level[] => {
+  const [, blank = "", dashes = "", key] =
+    /^( *)((?:- +)*)(?:["']?([A-Za-z_][\w-]*)["']?:(?:\s|$))?/.exec(line) ?? [];
+  const items = Array.from(dashes.matchAll(/-/g), ({ index }) => ({
+    column: blank.length + index,
+    key: null,
+  }));
+  return key === undefined ? items : [...items, { column: blank.length + dashes.length, key }];
+};
+
+/** Matches the end of a line whose text stands in the lines below. */
+const blockStart = /:\s+[|>][+\-\d]*\s*(?:#.*)?$/;
+
+/** Reads the columns that are open behind some lines, the deepest last. */
+const readLevels = (lines: readonly string[]): readonly Level[] => {
+  let open: readonly Level[] = [];
+  let blockColumn = Infinity;
+  for (const line of lines) {
+    if (line.trim() === "" || indentOf(line) > blockColumn) continue;
+    const [first, ...rest] = levelsOf(line);
+    blockColumn = blockStart.test(line) ? ([first, ...rest].at(-1)?.column ?? 0) : Infinity;
+    if (first !== undefined) open = [...open.filter(({ column }) => column < first.column), first, ...rest];
+  }
+  return open;
+};
+
+/** Finds a key or a dash that begins in no column of those above; returns null if the columns do not tell. */
+const findOutOfLine = (text: string, at: number): SyntaxFault | null => {
+  const start = at === 0 ? 0 : text.lastIndexOf("\n", at - 1) + 1;
+  const [own] = levelsOf(lineAround(text, start));
+  if (own === undefined) return null;
+  const open = readLevels(text.slice(0, start).split("\n").slice(-mostLines));
+  const isAlike = ({ key }: Level): boolean => (key === null) === (own.key === null);
+  if (open.some((level) => level.column === own.column && isAlike(level))) return null;
+  const shallower = open.findLast(({ column }) => column < own.column);
+  const deeper = open.find(({ column }) => column > own.column);
+  const fitting = [shallower, deeper].filter((level) => level !== undefined).filter(isAlike);
+  if (fitting.length === 0) return null;
+  const places = fitting.map(({ column, key }) => `column ${column + 1}, like ${key ?? "the dash above"}`);
+  const what = own.key === null ? "this dash" : `the key ${own.key}`;
+  return {
+    offset: start + own.column,
+    message: `${what} is not in line with those above: begin it in ${places.join(", or in ")}`,
+  };
+};
+
 /** Explains that the text at a place, which begins with the sign of an alias or an anchor, needs quotes. */
 export const explainSign = (text: string, at: number): string => {
   const [value = "", sign = ""] =
@@ -188,6 +242,8 @@ export const explainSyntax = (
   const [pattern, sentence] = sentences.find(([known]) => known.test(message)) ?? [];
   if (pattern === undefined || sentence === undefined)
     return { offset: at, message: `this is not YAML: ${message}` };
+  const outOfLine = sentence === indentation ? findOutOfLine(text, at) : null;
+  if (outOfLine !== null) return outOfLine;
   const [, word = ""] = pattern.exec(message) ?? [];
   return { offset: at, message: sentence.replace("$1", word) };
 };

@@ -5,7 +5,7 @@ import { readEntry, writeEntry } from "../../agent/transaction/entries.ts";
 import type { ContentPart, Json } from "../../chat/message.ts";
 import { attachmentsOf } from "../../chat/message.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
-import { fromBase64, hasOnlyBase64Letters } from "../../sandbox/base64.ts";
+import { fromBase64, hasOnlyBase64Letters, toBase64 } from "../../sandbox/base64.ts";
 import type { CommandAnswer, ReadContext, WriteContext } from "../define-operation.ts";
 import { okAnswer, requireStorage, wellFormedText, defineRead, defineWrite } from "../define-operation.ts";
 import { refuse, refuseField } from "../problems.ts";
@@ -14,8 +14,34 @@ import { cleanText } from "../../chat/text.ts";
 
 /** Stores bytes that come as base64 or data URL. */
 
-/** Matches the beginning of a data URL; parameters of its media type may follow it. */
-const dataUrlPattern = /^data:([a-z0-9.+/-]+)(?:;[^,]{0,1000})?;base64,/i;
+/** Matches the beginning of a data URL: its media type and parameters may be absent (RFC 2397). */
+const dataUrlPattern = /^data:([a-z0-9.+/-]*)((?:;[^,]{0,1000})?),/i;
+
+interface DataUrl {
+  /** Empty if the URL names none. */
+  readonly mediaType: string;
+  /** Whether the rest is base64; otherwise it is text. */
+  readonly isBase64: boolean;
+  readonly rest: string;
+}
+
+/** Reads the parts of a data URL; null if the text is none. */
+const readDataUrl = (data: string): DataUrl | null => {
+  const [start, mediaType, parameters] = dataUrlPattern.exec(data) ?? [];
+  if (start === undefined || mediaType === undefined || parameters === undefined) return null;
+  const isBase64 = parameters.toLowerCase().endsWith(";base64");
+  return { mediaType: mediaType.toLowerCase(), isBase64, rest: data.slice(start.length) };
+};
+
+/** Replaces the escapes of a URL, such as %20, by what they stand for. */
+const unescapeUrl = (text: string, pointer: string): string => {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    const message = "not a data URL: write % as %25, and other bytes than those of UTF-8 as base64";
+    return refuseField("invalid_request", pointer, message, { rule: "data_url" });
+  }
+};
 
 /** Returns whether a text without line breaks is padded base64; a pattern for all of a long one may overflow the engine's stack. */
 const isBase64 = (text: string): boolean => {
@@ -24,9 +50,12 @@ const isBase64 = (text: string): boolean => {
   return text !== "" && text.length % 4 === 0 && isPadded && hasOnlyBase64Letters(text);
 };
 
-/** Returns the base64 in a text that may be a data URL; `pointer` names the field. */
+/** Returns the base64 of what is given as base64 or as a data URL; `pointer` names the field. */
 export const base64Of = (data: string, pointer: string): string => {
-  const bytes = data.replace(dataUrlPattern, "").replace(/\s+/g, "");
+  const url = readDataUrl(data);
+  const given = url === null ? data : unescapeUrl(url.rest, pointer);
+  const isText = url?.isBase64 === false;
+  const bytes = isText ? toBase64(new TextEncoder().encode(given)) : given.replace(/\s+/g, "");
   if (isBase64(bytes)) return bytes;
   if (bytes.includes("[secret:"))
     return refuseField("invalid_request", pointer, "it holds a secret of this deployment; send it without", {
@@ -231,9 +260,11 @@ type GivenPart = z.output<typeof partSchema>;
 
 type MediaPart = Exclude<GivenPart, { type: "text" }>;
 
-/** Returns the media type of a part: its own, that of its data URL, or that of its file. */
+/** Returns the media type of a part: that of its data URL, its own, or that of its file. */
 const mediaTypeOf = (part: MediaPart, index: number, ofFile?: string): string => {
-  const named = dataUrlPattern.exec(part.data ?? "")?.[1]?.toLowerCase() ?? part.media_type ?? ofFile;
+  const url = readDataUrl(part.data ?? "");
+  const ofUrl = url?.mediaType || part.media_type || "text/plain";
+  const named = url === null ? (part.media_type ?? ofFile) : ofUrl;
   const known: readonly string[] = part.type === "image" ? imageTypes : documentTypes;
   return named !== undefined && known.includes(named)
     ? named

@@ -1,0 +1,183 @@
+import { createServer } from "node:http";
+import type { RequestListener, Server } from "node:http";
+import type { AddressInfo } from "node:net";
+import { once } from "node:events";
+import { afterEach, expect, test, vi } from "vitest";
+import type { Person } from "../../src/cli/client/person.ts";
+import { run } from "../../src/cli/run.ts";
+
+/** Commands against what is no Limpet, or is none at the moment: one sentence and the exit code of the help. */
+
+const servers: Server[] = [];
+afterEach(() => {
+  vi.useRealTimers();
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+const serve = async (answer: RequestListener): Promise<string> => {
+  const server = createServer(answer);
+  servers.push(server);
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+};
+
+/** Runs a command as a script does; returns its exit code, and all that it prints. */
+const call = async (
+  line: readonly string[],
+  env: Person["env"],
+  hear: (line: string) => void = () => undefined,
+) => {
+  let said = "";
+  const person: Person = {
+    write: (text) => (said += text),
+    warn: (text) => {
+      said += `${text}\n`;
+      hear(text);
+    },
+    async *lines() {
+      yield await Promise.resolve("hello");
+    },
+    stopReading: () => undefined,
+    onInterrupt: () => () => undefined,
+    isTerminal: false,
+    env,
+  };
+  const code = await run(line, { root: "", print: person.warn, person });
+  return { code, said: said.replaceAll(env["LIMPET_URL"] ?? "", "URL") };
+};
+
+const commands = [
+  "sessions",
+  "asks",
+  "asks s_1",
+  "send new hi",
+  "send s_1 hi",
+  "send s_1 hi --wait",
+  "tail s_1",
+  "answer s_1 a_1 approve",
+  "cancel s_1",
+  "export s_1",
+  "keys",
+  "keys create --scopes sessions:read",
+  "keys revoke k_1",
+  "chat",
+  "chat s_1",
+];
+
+const page: RequestListener = (_, response) =>
+  response.setHeader("Content-Type", "text/html").end("<h1>Sign in</h1>");
+
+test.each(commands)(
+  "AP-53: a page of another server is said to be no Limpet, and nothing is believed to be done: limpet %s",
+  async (line) => {
+    expect(await call(line.split(" "), { LIMPET_URL: await serve(page) })).toEqual({
+      code: 3,
+      said: "What answers at URL is no Limpet: give the right address by --url or LIMPET_URL.\n",
+    });
+  },
+);
+
+test.each<readonly [string, RequestListener, string]>([
+  [
+    "an empty 502",
+    (_, response) => response.writeHead(502).end(),
+    "URL answers 502 without saying why: try again, or, if no Limpet is there, give the right address by --url or LIMPET_URL.",
+  ],
+  [
+    "the page of a gateway",
+    (_, response) => response.writeHead(504, { "Content-Type": "text/html" }).end("<h1>Gateway</h1>"),
+    "URL answers 504 without saying why: try again, or, if no Limpet is there, give the right address by --url or LIMPET_URL.",
+  ],
+  [
+    "what npm start says without a server behind it",
+    (_, response) =>
+      response
+        .writeHead(503, { "Content-Type": "text/plain; charset=utf-8" })
+        .end("Wrangler does not answer.\n"),
+    "URL answers 503: Wrangler does not answer.",
+  ],
+  [
+    "an answer that breaks off",
+    (_, response) => {
+      response.writeHead(200, { "Content-Type": "application/json", "Content-Length": "500" });
+      response.write('{"data":[', () => response.destroy());
+    },
+    "The answer from URL broke off before its end; try again.",
+  ],
+  [
+    "JSON of another API",
+    (_, response) => response.setHeader("Content-Type", "application/json").end('{"data":"none"}'),
+    "What answers at URL is no Limpet: give the right address by --url or LIMPET_URL.",
+  ],
+  [
+    "nothing at all",
+    (_, response) => response.end(),
+    "What answers at URL is no Limpet: give the right address by --url or LIMPET_URL.",
+  ],
+  [
+    "a connection that is closed",
+    (_, response) => response.destroy(),
+    "No server answers at URL: is that its address? Name another by --url or LIMPET_URL.",
+  ],
+])("AP-53: %s is told in one sentence", async (_, answer, sentence) => {
+  expect(await call(["sessions"], { LIMPET_URL: await serve(answer) })).toEqual({
+    code: 3,
+    said: `${sentence}\n`,
+  });
+});
+
+test("AP-53: a server that never answers is given up, and that is told", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  const url = await serve(() => vi.advanceTimersByTime(60_000));
+  expect(await call(["keys"], { LIMPET_URL: url })).toEqual({
+    code: 3,
+    said: "URL takes the request and does not answer it: try again, or name another by --url or LIMPET_URL.\n",
+  });
+});
+
+test("AP-53: a key that cannot be sent is told as that, wherever it comes from, and is not printed", async () => {
+  const url = await serve(page);
+  const wrong = "is not a key: it contains a blank, a line break or another character that no key has\n";
+  for (const key of ["lk_one two", "lk_one\ntwo", "lk_é", " "])
+    expect(await call(["sessions", "--key", key], { LIMPET_URL: url })).toEqual({
+      code: 2,
+      said: `--key ${wrong}`,
+    });
+  expect(await call(["sessions"], { LIMPET_URL: url, LIMPET_KEY: "“lk_one”" })).toEqual({
+    code: 2,
+    said: `LIMPET_KEY ${wrong}`,
+  });
+  expect(await call(["sessions", "--key", ""], { LIMPET_URL: url })).toEqual({
+    code: 2,
+    said: "--key is empty\n",
+  });
+});
+
+test("AP-53: chat tells that it cannot follow a session before it has shown anything of it", async () => {
+  let isDeleted = false;
+  let isFirst = true;
+  const url = await serve((_, response) => {
+    if (isDeleted)
+      response
+        .writeHead(404, { "Content-Type": "application/problem+json", "Request-Id": "r" })
+        .end(JSON.stringify({ code: "not_found", status: 404, detail: "gone", retryable: false }));
+    else if (isFirst)
+      response.writeHead(200, { "Content-Type": "application/json", "Request-Id": "r" }).end('{"id":"s_1"}');
+    else response.destroy();
+    isFirst = false;
+  });
+  const { code, said } = await call(["chat", "s_1"], { LIMPET_URL: url }, (line) => {
+    isDeleted ||= line.endsWith("trying again)");
+  });
+  expect([code, said.split("\n").slice(1, -1)]).toEqual([
+    1,
+    [
+      "(URL cannot be reached; is a server running there?; trying again)",
+      "Session s_1 was not found; limpet sessions lists those that you can reach.",
+    ],
+  ]);
+});

@@ -1,0 +1,89 @@
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { findTeamProblem } from "../../src/cli/serve/first-build.ts";
+import { team } from "../config/support.ts";
+import { createShippedPlace } from "../support/shipped-place.ts";
+import type { ShippedPlace } from "../support/shipped-place.ts";
+
+/** What the commands read in `wrangler.toml`: what TOML says, in any notation, and nothing that only looks like it. */
+
+let place: ShippedPlace;
+beforeEach(() => {
+  place = createShippedPlace();
+});
+afterEach(() => place.remove());
+
+/** Lists the toolboxes that explain calls unavailable with this file. */
+const unavailable = async (toml: string): Promise<readonly string[]> => {
+  place.write("config/acme/team.yaml", team().replace("[filesystem]", "[filesystem, browser]"));
+  place.write("wrangler.toml", toml);
+  const { lines } = await place.call("explain", "acme", "guide");
+  const at = lines.indexOf("  unavailable");
+  return at === -1 ? [] : lines.slice(at + 1, -1).map((line) => line.trim().split(" ")[0] ?? "");
+};
+
+const sandbox = '[env.acme]\nservices = [{ binding = "SANDBOX", service = "s" }]\n';
+
+test("TB-5: explain names the toolboxes that the bindings of the team's environment cannot serve", async () => {
+  expect(await unavailable("[env.other]\nbrowser = { binding = 'BROWSER' }\n")).toEqual([
+    "filesystem",
+    "browser",
+  ]);
+  expect(await unavailable(sandbox)).toEqual(["browser"]);
+  expect(await unavailable(`${sandbox}[env.acme.browser]\nbinding = "BROWSER"\n`)).toEqual([]);
+});
+
+test("TB-5 CF-37: a binding in a comment or in a text is none, and one in any notation is one", async () => {
+  for (const line of [
+    '# browser = { binding = "BROWSER" }',
+    "vars = { NOTE = 'browser = { binding = \"BROWSER\" }' }",
+    'vars = { NOTE = """\nbinding = \'BROWSER\'\n""" }',
+  ])
+    expect([line, await unavailable(`${sandbox}${line}\n`)]).toEqual([line, ["browser"]]);
+  for (const lines of ['browser.binding = "BROWSER"', '"browser" = { "binding" = \'BROWSER\' } # for pages'])
+    expect([lines, await unavailable(`${sandbox}${lines}\n`)]).toEqual([lines, []]);
+});
+
+test("CF-37 AP-70: an environment is found in every notation, and not in a comment, a text or another name", () => {
+  const isFound = (toml: string): boolean => {
+    place.write("config/acme/team.yaml", team());
+    place.write("wrangler.toml", `${toml}\n`);
+    return findTeamProblem(place.root, "acme")?.startsWith("wrangler.toml has no environment") !== true;
+  };
+  for (const toml of [
+    "[env.acme]",
+    '[env."acme"]',
+    "[ env . 'acme' ]",
+    "[env.acme.vars]",
+    "[[env.acme.services]]",
+    "env.acme = {}",
+    "[env]\nacme = {}",
+  ])
+    expect([toml, isFound(toml)]).toEqual([toml, true]);
+  for (const toml of [
+    "[env.acme2]",
+    "# [env.acme]",
+    "[acme]",
+    'x = "[env.acme]"',
+    'x = """\n[env.acme]\n"""',
+  ])
+    expect([toml, isFound(toml)]).toEqual([toml, false]);
+});
+
+test("CF-37: a wrangler.toml that is no TOML ends a command with its place, and nothing is changed", async () => {
+  const broken = '[vars]\nA = "1\n';
+  place.write("wrangler.toml", broken);
+  for (const line of [
+    ["validate", "default"],
+    ["explain", "default"],
+    ["deploy", "default", "--dry-run"],
+    ["new-team", "acme"],
+  ]) {
+    const { code, lines } = await place.call(...line);
+    expect([line, code, lines]).toEqual([
+      line,
+      1,
+      [expect.stringMatching(/^wrangler\.toml:2:\d+ cannot be read: /)],
+    ]);
+  }
+  expect(place.read("wrangler.toml")).toBe(broken);
+});
