@@ -114,7 +114,10 @@ export const openSession = (options: OpenOptions): OpenTranscript => {
         earlier = null;
       })),
     loadWhole: async (thread, entry) => {
-      if (arrivals.reading !== null) change(await readWhole(options, arrivals.reading, thread, entry));
+      if (arrivals.reading === null) return;
+      const wholes = await readWhole(options, arrivals.reading, thread, entry);
+      arrivals.queue.push(...wholes);
+      publisher.schedule();
     },
     reconnect: connection.reconnect,
     close: connection.close,
