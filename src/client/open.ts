@@ -114,10 +114,7 @@ export const openSession = (options: OpenOptions): OpenTranscript => {
         earlier = null;
       })),
     loadWhole: async (thread, entry) => {
-      if (arrivals.reading === null) return;
-      const wholes = await readWhole(options, arrivals.reading, thread, entry);
-      arrivals.queue.push(...wholes);
-      publisher.schedule();
+      if (arrivals.reading !== null) change(await readWhole(options, arrivals.reading, thread, entry));
     },
     reconnect: connection.reconnect,
     close: connection.close,

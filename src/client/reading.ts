@@ -1,4 +1,5 @@
 import type { ReportedMessage, StoredEvent } from "../agent/state/events.ts";
+import { answeredWithin } from "./call.ts";
 import type { FoldState } from "./fold/draft.ts";
 import type { FoldFrame } from "./fold/index.ts";
 import { foldFrames, openItemsOf } from "./fold/index.ts";
@@ -61,12 +62,9 @@ const foldAgain = (reading: Reading, from: number, log: readonly StoredEvent[]):
   return { ...reading, from, log: log.slice(-mostEvents), folded: again };
 };
 
-/** A page may be long: it is given so many milliseconds. */
-const pageWithin = 60_000;
-
 /** One page of what is kept; a server that is silent is given up. */
 const readPage = (http: Http, path: string, query: Readonly<Record<string, unknown>>): Promise<unknown> =>
-  inTime((signal) => http.json({ method: "GET", path, query, signal }), undefined, pageWithin);
+  inTime((signal) => http.json({ method: "GET", path, query, signal }), undefined, answeredWithin);
 
 /** A change of a reading that has gone on meanwhile. */
 export type ReadingChange = (reading: Reading) => Reading;
@@ -97,20 +95,21 @@ export const readEarlier = async (
   };
 };
 
-/** Reads the whole of what an entry shows in part. */
+/** Reads the whole of what an entry shows in part; returns how to put it in its place. */
 export const readWhole = async (
   { http, path }: SessionAddress,
   { folded }: Reading,
   thread: string,
   entry: string,
-): Promise<readonly WholeMessage[]> => {
+): Promise<ReadingChange> => {
   const { entries = [] } = folded.transcript.threads.find(({ id }) => id === thread) ?? {};
   const found = entries.find(({ id }) => id === entry);
   const pos = found === undefined || found.kind === "note" ? null : found.pos;
-  if (pos === null) return [];
+  if (pos === null) return (now) => now;
   const query = { thread, before: pos + 1, limit: 1, retired: true };
   const { data } = (await readPage(http, `${path}/messages`, query)) as {
     readonly data: readonly ReportedMessage[];
   };
-  return data.map((message) => ({ type: "whole", thread, message }));
+  const wholes = data.map((message) => ({ type: "whole", thread, message }) as const);
+  return (now) => continueReading(now, wholes);
 };

@@ -122,10 +122,8 @@ const useWhole = (ask: TranscriptAsk): Pick<Loaded<TranscriptAsk>, "value" | "pr
     return rows.find((row) => row.id === ask.id) ?? null;
   };
   const { status } = useTranscript(slowly);
-  const { value, problem } = useLoad(`${ask.id} ${status}`, load);
-  if (ask.truncated !== true) return { value: ask, problem: null };
-  // What was read for the ask before stays until this one is there.
-  return { value: value?.id === ask.id ? value : null, problem };
+  const { value, problem } = useLoad(ask.id, load, status);
+  return ask.truncated === true ? { value, problem } : { value: ask, problem: null };
 };
 
 /** An open ask of a call, or one that stands by itself. */

@@ -19,12 +19,10 @@ import { LineCount, Values } from "./values.tsx";
 const useFileDiff = (subject: Subject): Diff | null => {
   const { readFile } = useSession();
   const path = subject.kind === "file" && subject.before === null ? subject.path : null;
-  const { state, value } = useLoad(`${path}`, async (signal) => ({
-    path,
-    text: path === null ? null : await readFile(path, signal),
-  }));
-  // The text of another path stays loaded until that of this one is there.
-  const found = state === "ready" && value?.path === path ? (value.text ?? "") : null;
+  const { state, value } = useLoad(`${path}`, async (signal) =>
+    path === null ? null : readFile(path, signal),
+  );
+  const found = state === "ready" ? (value ?? "") : null;
   return useMemo(() => {
     if (subject.kind !== "file") return null;
     if (subject.before !== null) return diffTexts(subject.before, subject.after, null);

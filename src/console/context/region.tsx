@@ -201,13 +201,12 @@ const Body = ({ view, shrinksAt }: BodyProps) => {
   );
 };
 
-/** Reads what the model saw; the last view stays away when another turn is on its way. */
-const useContextView = (address: string, place: ContextPlace) => {
+/** Reads what the model saw. */
+const useContextView = (address: string) => {
   const { api } = useApp();
   const { state, value, problem } = useLoad(address, (signal) => api.find<ContextView>(address, { signal }));
-  const isThis = value?.run === place.run && value.turn === place.turn;
   const isMissing = state === "ready" && value === null;
-  return { view: isThis ? value : null, problem: isMissing ? "This session has no such turn." : problem };
+  return { view: value, problem: isMissing ? "This session has no such turn." : problem };
 };
 
 /** Where the agent's effects begin; nobody knows it of a turn that another definition sent. */
@@ -223,7 +222,7 @@ export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
   const [mode, setMode] = useState<Mode>("rows");
   const call = place.call === null ? "" : `?call=${place.call}`;
   const address = `/sessions/${id}/runs/${place.run}/turns/${place.turn}/context${call}`;
-  const { view, problem } = useContextView(address, place);
+  const { view, problem } = useContextView(address);
   const threshold = useThreshold(view);
   useEffect(() => document.getElementById("context-body")?.scrollTo({ top: 0 }), [address]);
   return (

@@ -46,12 +46,14 @@ const Grant = ({ grant, onRevoke, onLeave }: GrantProps) => {
 export const GrantsDialog = ({ onClose }: { readonly onClose: () => void }) => {
   const { api, report } = useApp();
   const [changes, setChanges] = useState(0);
-  const { value, problem } = useLoad(`grants ${changes}`, (signal) =>
-    api.read<{ readonly data: readonly GrantRow[] }>("/grants?limit=200", { signal }),
+  const { value, problem } = useLoad(
+    "grants",
+    (signal) => api.read<{ readonly data: readonly GrantRow[] }>("/grants?limit=200", { signal }),
+    changes,
   );
   const revoke = async (id: string): Promise<void> => {
     await api.request(`/grants/${id}`, { method: "DELETE" });
-    setChanges(changes + 1);
+    setChanges((before) => before + 1);
   };
   return (
     <Dialog title="Permissions" onClose={onClose}>

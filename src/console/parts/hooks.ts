@@ -1,6 +1,9 @@
 import { Component, h } from "preact";
 import type { ComponentChild, FunctionComponent } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { describeFault } from "../conversation/problems.ts";
+import { untilReached } from "../state/again.ts";
+import { createReader } from "./reader.ts";
 
 /** What the regions stand on: stores, clocks, and components that stay as they are while their properties do. */
 
@@ -112,24 +115,42 @@ export interface Loaded<T> {
   readonly problem: string | null;
 }
 
-/** Loads a value again whenever `key` changes; the last one stays until the next is there. */
-export const useLoad = <T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> => {
-  const [loaded, setLoaded] = useState<Loaded<T>>({ state: "loading", value: null, problem: null });
-  useEffect(() => {
-    const aborter = new AbortController();
-    load(aborter.signal).then(
-      (value) => aborter.signal.aborted || setLoaded({ state: "ready", value, problem: null }),
-      (fault: unknown) =>
-        aborter.signal.aborted ||
-        setLoaded(({ value }) => ({
-          state: "failed",
-          value,
-          problem: fault instanceof Error ? fault.message : String(fault),
-        })),
-    );
-    return () => aborter.abort();
+const nothingLoaded = { state: "loading", value: null, problem: null } as const;
+
+/**
+ * Loads the value of a key; that of another key is not shown. A change of `version` has it loaded again, after the
+ * load under way, and what was loaded stays until the next is there. What did not reach the server is tried again.
+ */
+export const useLoad = <T>(
+  key: string,
+  load: (signal: AbortSignal) => Promise<T>,
+  version: string | number = "",
+): Loaded<T> => {
+  const [{ of, loaded }, setLoaded] = useState<{ readonly of: string; readonly loaded: Loaded<T> }>({
+    of: key,
+    loaded: nothingLoaded,
+  });
+  const newest = useRef(load);
+  newest.current = load;
+  const reader = useMemo(() => {
+    const show = (signal: AbortSignal, change: (before: Loaded<T>) => Loaded<T>): void => {
+      if (signal.aborted) return;
+      setLoaded((before) => ({ of: key, loaded: change(before.of === key ? before.loaded : nothingLoaded) }));
+    };
+    return createReader(async (signal) => {
+      const fail = (fault: unknown): void =>
+        show(signal, ({ value }) => ({ state: "failed", value, problem: describeFault(fault) }));
+      try {
+        const value = await untilReached(() => newest.current(signal), signal, fail);
+        show(signal, () => ({ state: "ready", value, problem: null }));
+      } catch (fault) {
+        fail(fault);
+      }
+    });
   }, [key]);
-  return loaded;
+  useEffect(() => reader.stop, [reader]);
+  useEffect(() => reader.refresh(), [reader, version]);
+  return of === key ? loaded : nothingLoaded;
 };
 
 /** Has the browser ask before the page is left, since something would be lost; returns how to stop it. */

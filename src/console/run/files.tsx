@@ -120,11 +120,15 @@ export const FilesTab = ({ transcript }: { readonly transcript: Transcript }) =>
   const { id } = useSession();
   const [folder, setFolder] = useState("");
   const [opened, setOpened] = useState<string | null>(null);
-  const { value, problem } = useLoad(`${id} ${folder} ${countChanges(transcript)}`, async (signal) => {
-    const path = folder === "" ? "" : `/${encodePath(folder)}`;
-    const address = `/sessions/${id}/workspace${path}?limit=200`;
-    return (await readPages<FileRow>((cursor) => api.read(address + cursor, { signal }))).rows;
-  });
+  const { value, problem } = useLoad(
+    `${id} ${folder}`,
+    async (signal) => {
+      const path = folder === "" ? "" : `/${encodePath(folder)}`;
+      const address = `/sessions/${id}/workspace${path}?limit=200`;
+      return (await readPages<FileRow>((cursor) => api.read(address + cursor, { signal }))).rows;
+    },
+    countChanges(transcript),
+  );
   const pathOf = (name: string): string => (folder === "" ? name : `${folder}/${name}`);
   const read = (address: string, signal?: AbortSignal) =>
     api.request(`/sessions/${id}/workspace${address}`, signal === undefined ? {} : { signal });

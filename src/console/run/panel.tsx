@@ -27,9 +27,9 @@ const Content = ({ tab }: { readonly tab: PanelTab }) => {
         </p>
       )}
       {tab === "Run" && <Overview transcript={transcript} />}
-      {tab === "Tasks" && <TasksTab seq={transcript.seq} />}
-      {tab === "Notes" && <NotesTab seq={transcript.seq} />}
-      {tab === "State" && <StateTab seq={transcript.seq} />}
+      {tab === "Tasks" && <TasksTab />}
+      {tab === "Notes" && <NotesTab />}
+      {tab === "State" && <StateTab />}
       {tab === "Files" && <FilesTab transcript={transcript} />}
       {tab === "Events" && <Events transcript={transcript} />}
     </>

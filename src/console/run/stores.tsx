@@ -5,8 +5,9 @@ import { useLoad } from "../parts/hooks.ts";
 import type { Loaded } from "../parts/hooks.ts";
 import { Markdown } from "../parts/markdown.tsx";
 import { LimpetError } from "../../client/index.ts";
+import type { StoredEvent } from "../../client/index.ts";
 import type { Api } from "../state/api.ts";
-import { useApp, useSession } from "../state/app.ts";
+import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { readPages } from "../state/pages.ts";
 
 /** The stores that the agents of a session share: tasks, notes, values. */
@@ -21,10 +22,19 @@ const readStore = async <T,>(api: Api, path: string, signal: AbortSignal): Promi
   }
 };
 
-const useStoreRows = <T,>(name: string, seq: number): Loaded<readonly T[] | null> => {
+type ChangesStore = (event: StoredEvent) => boolean;
+
+const changesTasks: ChangesStore = ({ type }) => type === "task_changed";
+const changesNotes: ChangesStore = (event) => event.type === "store_changed" && event.data.store === "notes";
+const changesState: ChangesStore = (event) => event.type === "store_changed" && event.data.store === "state";
+
+const useStoreRows = <T,>(path: string, changes: ChangesStore): Loaded<readonly T[] | null> => {
   const { api } = useApp();
-  const { id } = useSession();
-  return useLoad(`${id} ${name} ${seq}`, (signal) => readStore<T>(api, `/sessions/${id}/${name}`, signal));
+  const { id, open } = useSession();
+  useTranscript(slowly);
+  const address = `/sessions/${id}/${path}`;
+  const version = open.getEvents().findLast(changes)?.seq;
+  return useLoad(address, (signal) => readStore<T>(api, address, signal), version);
 };
 
 interface ListProps<T> {
@@ -64,9 +74,9 @@ const taskWords: Readonly<Record<string, string>> = {
 
 const taskTone: Readonly<Record<string, string>> = { completed: "good", failed: "bad" };
 
-export const TasksTab = ({ seq }: { readonly seq: number }) => (
+export const TasksTab = () => (
   <Rows
-    loaded={useStoreRows<TaskRow>("tasks?limit=200", seq)}
+    loaded={useStoreRows<TaskRow>("tasks?limit=200", changesTasks)}
     none="No tasks yet."
     missing="No agent of this session has tasks."
     show={({ id, title, description, status, blocked }) => (
@@ -83,9 +93,9 @@ export const TasksTab = ({ seq }: { readonly seq: number }) => (
   />
 );
 
-export const NotesTab = ({ seq }: { readonly seq: number }) => (
+export const NotesTab = () => (
   <Rows
-    loaded={useStoreRows<{ readonly name: string; readonly content: string }>("notes", seq)}
+    loaded={useStoreRows<{ readonly name: string; readonly content: string }>("notes", changesNotes)}
     none="No notes yet."
     missing="No agent of this session keeps notes."
     show={({ name, content }) => (
@@ -99,9 +109,9 @@ export const NotesTab = ({ seq }: { readonly seq: number }) => (
   />
 );
 
-export const StateTab = ({ seq }: { readonly seq: number }) => (
+export const StateTab = () => (
   <Rows
-    loaded={useStoreRows<{ readonly key: string; readonly value: Json }>("state", seq)}
+    loaded={useStoreRows<{ readonly key: string; readonly value: Json }>("state", changesState)}
     none="No values yet."
     missing="No agent of this session shares values."
     show={({ key, value }) => (

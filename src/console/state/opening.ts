@@ -31,7 +31,7 @@ const name = "limpet-opening";
 
 /** `create` resolves once the session is there and shown. */
 export const createOpening = (
-  create: (opening: KeptOpening) => Promise<void>,
+  create: (opening: KeptOpening, signal: AbortSignal) => Promise<void>,
   report: (work: Promise<unknown>) => void,
 ): Opening => {
   const waiting = createStore<KeptOpening | null>(null);
@@ -43,7 +43,7 @@ export const createOpening = (
     const place = inputPlace(opening.key);
     try {
       await untilReached(
-        () => create(opening),
+        () => create(opening, signal),
         signal,
         () => waiting.set(opening),
       );

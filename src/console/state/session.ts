@@ -1,3 +1,4 @@
+import { isPassing } from "../../client/commands.ts";
 import type { LimpetClient, SessionClient } from "../../client/index.ts";
 import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
@@ -137,7 +138,7 @@ const createAnswers = (session: SessionClient): Pick<SessionControl, "answer" | 
       drop();
     } catch (fault) {
       // What did not get there, or not with this key, goes out when the session is shown again.
-      if (!hasCode(fault, "unreachable") && !hasCode(fault, "unauthenticated")) drop();
+      if (!isPassing(fault) && !hasCode(fault, "unauthenticated")) drop();
       throw fault;
     }
   };
