@@ -4,7 +4,7 @@ import type { LimpetClient } from "../client/index.ts";
 import { Page } from "./app.tsx";
 import type { Announcements, Layer, Sentence } from "./app.tsx";
 import { describeFault } from "./conversation/problems.ts";
-import { createStore } from "./parts/hooks.ts";
+import { createStore } from "./state/store.ts";
 import { createReader } from "./parts/reader.ts";
 import { untilReached } from "./state/again.ts";
 import { readTeam } from "./state/agents.ts";
@@ -41,7 +41,8 @@ const clientFor = (token: string): LimpetClient =>
   createClient({ url: location.origin, ...(token === "" ? {} : { token }) });
 let client = clientFor("");
 const api = createApi(() => client);
-const sessions = createSessions(api);
+const isSeen = (): boolean => !document.hidden;
+const sessions = createSessions(api, isSeen);
 
 const report = (work: Promise<unknown>): void =>
   void work.catch((thrown: unknown) => fault.set(describeFault(thrown)));
@@ -151,6 +152,7 @@ key.subscribe(() => {
   showSession();
   readServer();
 });
+document.addEventListener("visibilitychange", () => isSeen() && sessions.refresh());
 addEventListener("popstate", () => route.set(readRoute(location.hash)));
 addEventListener("hashchange", () => route.set(readRoute(location.hash)));
 

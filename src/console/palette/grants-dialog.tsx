@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import { Dialog, LeaveButton } from "../parts/dialog.tsx";
 import { formatTime } from "../parts/format.ts";
-import { useLoad, useStore } from "../parts/hooks.ts";
+import { useStore } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
 import { titleOf } from "../sessions/status.ts";
 import { useApp } from "../state/app.ts";
 import { nameOf } from "../asks/closed.ts";

@@ -1,36 +1,8 @@
 import { Component, h } from "preact";
 import type { ComponentChild, FunctionComponent } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { describeFault } from "../conversation/problems.ts";
-import { untilReached } from "../state/again.ts";
-import { createReader } from "./reader.ts";
+import { useEffect, useState } from "preact/hooks";
 
 /** What the regions stand on: stores, clocks, and components that stay as they are while their properties do. */
-
-/** Holds a value and tells who listens that it changed. */
-export interface Store<T> {
-  readonly get: () => T;
-  readonly set: (next: T | ((before: T) => T)) => void;
-  readonly subscribe: (listener: () => void) => () => void;
-}
-
-export const createStore = <T>(initial: T): Store<T> => {
-  let value = initial;
-  const listeners = new Set<() => void>();
-  return {
-    get: () => value,
-    set: (next) => {
-      const after = typeof next === "function" ? (next as (before: T) => T)(value) : next;
-      if (Object.is(after, value)) return;
-      value = after;
-      for (const listener of listeners) listener();
-    },
-    subscribe: (listener) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-  };
-};
 
 interface Source<T> {
   readonly get: () => T;
@@ -107,50 +79,6 @@ export const memo = <P extends object>(render: FunctionComponent<P>): FunctionCo
     }
   }
   return Kept as unknown as FunctionComponent<P>;
-};
-
-export interface Loaded<T> {
-  readonly state: "loading" | "ready" | "failed";
-  readonly value: T | null;
-  readonly problem: string | null;
-}
-
-const nothingLoaded = { state: "loading", value: null, problem: null } as const;
-
-/**
- * Loads the value of a key; that of another key is not shown. A change of `version` has it loaded again, after the
- * load under way, and what was loaded stays until the next is there. What did not reach the server is tried again.
- */
-export const useLoad = <T>(
-  key: string,
-  load: (signal: AbortSignal) => Promise<T>,
-  version: string | number = "",
-): Loaded<T> => {
-  const [{ of, loaded }, setLoaded] = useState<{ readonly of: string; readonly loaded: Loaded<T> }>({
-    of: key,
-    loaded: nothingLoaded,
-  });
-  const newest = useRef(load);
-  newest.current = load;
-  const reader = useMemo(() => {
-    const show = (signal: AbortSignal, change: (before: Loaded<T>) => Loaded<T>): void => {
-      if (signal.aborted) return;
-      setLoaded((before) => ({ of: key, loaded: change(before.of === key ? before.loaded : nothingLoaded) }));
-    };
-    return createReader(async (signal) => {
-      const fail = (fault: unknown): void =>
-        show(signal, ({ value }) => ({ state: "failed", value, problem: describeFault(fault) }));
-      try {
-        const value = await untilReached(() => newest.current(signal), signal, fail);
-        show(signal, () => ({ state: "ready", value, problem: null }));
-      } catch (fault) {
-        fail(fault);
-      }
-    });
-  }, [key]);
-  useEffect(() => reader.stop, [reader]);
-  useEffect(() => reader.refresh(), [reader, version]);
-  return of === key ? loaded : nothingLoaded;
 };
 
 /** Has the browser ask before the page is left, since something would be lost; returns how to stop it. */

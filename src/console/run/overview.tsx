@@ -10,7 +10,8 @@ import {
   formatTokens,
   formatUsd,
 } from "../parts/format.ts";
-import { memo, useLoad, useStore } from "../parts/hooks.ts";
+import { memo, useStore } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useApp, useRunClock, useSession } from "../state/app.ts";
 import { RunChoice, shownThread, useShownRun } from "./choice.tsx";

@@ -1,26 +1,16 @@
 import type { ComponentChildren } from "preact";
 import type { Json } from "../../chat/message.ts";
+import { Loading } from "../parts/controls.tsx";
 import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
-import { useLoad } from "../parts/hooks.ts";
-import type { Loaded } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
+import type { Loaded } from "../parts/load.ts";
 import { Markdown } from "../parts/markdown.tsx";
-import { LimpetError } from "../../client/index.ts";
 import type { StoredEvent } from "../../client/index.ts";
-import type { Api } from "../state/api.ts";
 import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
+import { orNull } from "../state/missing.ts";
 import { readPages } from "../state/pages.ts";
 
 /** The stores that the agents of a session share: tasks, notes, values. */
-
-/** A store that no agent uses does not exist, which is no fault. */
-const readStore = async <T,>(api: Api, path: string, signal: AbortSignal): Promise<readonly T[] | null> => {
-  try {
-    return (await readPages<T>((cursor) => api.read(path + cursor, { signal }))).rows;
-  } catch (fault) {
-    if (fault instanceof LimpetError && fault.problem.status === 404) return null;
-    throw fault;
-  }
-};
 
 type ChangesStore = (event: StoredEvent) => boolean;
 
@@ -34,7 +24,10 @@ const useStoreRows = <T,>(path: string, changes: ChangesStore): Loaded<readonly 
   useTranscript(slowly);
   const address = `/sessions/${id}/${path}`;
   const version = open.getEvents().findLast(changes)?.seq;
-  return useLoad(address, (signal) => readStore<T>(api, address, signal), version);
+  const read = async (signal: AbortSignal): Promise<readonly T[]> =>
+    (await readPages<T>((cursor) => api.read(address + cursor, { signal }))).rows;
+  // A store that no agent uses does not exist, which is no fault.
+  return useLoad(address, (signal) => orNull(read(signal)), version);
 };
 
 interface ListProps<T> {
@@ -44,14 +37,15 @@ interface ListProps<T> {
   readonly show: (row: T) => ComponentChildren;
 }
 
-const Rows = <T,>({ loaded, none, missing, show }: ListProps<T>) => {
-  if (loaded.state === "failed") return <p class="empty bad">{loaded.problem}</p>;
-  if (loaded.state === "loading" && loaded.value === null) return null;
-  if (loaded.value === null) return <p class="empty meta">{missing}</p>;
-  return loaded.value.length === 0 ? (
-    <p class="empty meta">{none}</p>
-  ) : (
-    <ul class="store">{loaded.value.map(show)}</ul>
+const Rows = <T,>({ loaded: { state, value, problem }, none, missing, show }: ListProps<T>) => {
+  if (state === "loading") return <Loading />;
+  if (state === "ready" && value === null) return <p class="empty meta">{missing}</p>;
+  return (
+    <>
+      {problem !== null && <p class="empty bad">{problem}</p>}
+      {value?.length === 0 && <p class="empty meta">{none}</p>}
+      {value !== null && value.length > 0 && <ul class="store">{value.map(show)}</ul>}
+    </>
   );
 };
 

@@ -18,12 +18,7 @@ export interface Api {
   readonly request: (address: string, options?: RequestOptions) => Promise<Response>;
   /** Makes a request and reads its answer as JSON. */
   readonly read: <T>(address: string, options?: RequestOptions) => Promise<T>;
-  /** Reads what may not be there; null if it is not. */
-  readonly find: <T>(address: string, options?: RequestOptions) => Promise<T | null>;
 }
-
-export const isMissing = (fault: unknown): boolean =>
-  fault instanceof LimpetError && fault.problem.status === 404;
 
 /** Tells whether a fault is over once the page has a key, or another one. */
 export const isRefusal = (fault: unknown): boolean =>
@@ -52,13 +47,5 @@ export const createApi = (client: () => LimpetClient): Api => {
   return {
     request: (address, options = {}) => limit((signal) => send(address, { ...options, signal }), options),
     read,
-    find: async <T>(address: string, options?: RequestOptions) => {
-      try {
-        return await read<T>(address, options);
-      } catch (fault) {
-        if (isMissing(fault)) return null;
-        throw fault;
-      }
-    },
   };
 };

@@ -1,8 +1,8 @@
 import type { SessionClient } from "../../client/index.ts";
 import type { TranscriptInput } from "../../client/transcript.ts";
 import { nameFile } from "../conversation/problems.ts";
-import { createStore } from "../parts/hooks.ts";
-import type { Store } from "../parts/hooks.ts";
+import { createStore } from "./store.ts";
+import type { Store } from "./store.ts";
 import { hasCode, untilReached } from "./again.ts";
 import { isRefusal } from "./api.ts";
 import type { Api } from "./api.ts";

@@ -1,5 +1,5 @@
-import { createStore } from "../parts/hooks.ts";
-import type { Store } from "../parts/hooks.ts";
+import { createStore } from "./store.ts";
+import type { Store } from "./store.ts";
 import { createReader } from "../parts/reader.ts";
 import type { SessionRow } from "../sessions/status.ts";
 import { isRefusal } from "./api.ts";
@@ -30,6 +30,8 @@ export interface Sessions {
   readonly list: Store<SessionList>;
   /** What the list is narrowed to; empty shows all. */
   readonly query: Store<string>;
+  /** What the server has yet to do with sessions, in words, by their ids. */
+  readonly changing: Store<ReadonlyMap<string, string>>;
   /** Reads the list now, or once more after the read under way. */
   readonly refresh: () => void;
   /** Reads the list anew: what is read just now is of no use. */
@@ -79,7 +81,6 @@ const readList = async (
   return { state: "ready", rows, hasMore, asks: kinds, at };
 };
 
-/** Changes that the server has made show at once. */
 type RowsChange = (rows: SessionList["rows"]) => SessionList["rows"];
 
 const noList: SessionList = {
@@ -90,51 +91,69 @@ const noList: SessionList = {
   at: 0,
 };
 
-export const createSessions = (api: Api): Sessions => {
+type SessionChanges = Pick<Sessions, "changing" | "rename" | "clear" | "remove">;
+
+/** Changes sessions; what the server has changed is in the list at once. */
+const createChanges = (api: Api, { list }: Pick<Sessions, "list">, restart: () => void): SessionChanges => {
+  const changing = createStore<ReadonlyMap<string, string>>(new Map());
+  const change = async (
+    id: string,
+    words: string,
+    work: Promise<unknown>,
+    edit: RowsChange = (rows) => rows,
+  ): Promise<void> => {
+    changing.set((before) => new Map(before).set(id, words));
+    try {
+      await work;
+    } finally {
+      changing.set((before) => new Map([...before].filter(([other]) => other !== id)));
+    }
+    list.set((before) => ({ ...before, rows: edit(before.rows) }));
+    // What is read just now may be older.
+    restart();
+  };
+  return {
+    changing,
+    rename: (id, title) => {
+      const sent = api.request(`/sessions/${id}`, { method: "PATCH", body: { title } });
+      return change(id, "Being renamed", sent, (rows) =>
+        rows.map((row) => (row.id === id ? { ...row, title } : row)),
+      );
+    },
+    clear: (id) => {
+      const sent = api.request(`/sessions/${id}/clear`, { method: "POST", body: {} });
+      return change(id, "Being cleared", sent);
+    },
+    remove: (id) => {
+      const sent = api.request(`/sessions/${id}`, { method: "DELETE" });
+      return change(id, "Being deleted", sent, (rows) => rows.filter((row) => row.id !== id));
+    },
+  };
+};
+
+/** `isSeen` tells whether somebody looks at the page: else the list need not be fresh. */
+export const createSessions = (api: Api, isSeen: () => boolean): Sessions => {
   const list = createStore(noList);
   const query = createStore("");
   let pages = 1;
-  let next = 0;
-  const reader = createReader(async (signal) => {
+  let next: ReturnType<typeof setTimeout> | undefined;
+  const { refresh, restart } = createReader(async (signal) => {
     clearTimeout(next);
     try {
       const read = await readList(api, query.get().trim(), pages, signal);
       if (!signal.aborted) list.set(read);
     } catch (fault) {
       if (signal.aborted) return;
-      const state = isRefusal(fault) ? "refused" : "failed";
-      list.set((before) => ({ ...before, state }));
+      list.set((before) => ({ ...before, state: isRefusal(fault) ? "refused" : "failed" }));
     } finally {
-      next = window.setTimeout(refreshIfSeen, refreshEvery);
+      next = setTimeout(() => isSeen() && refresh(), refreshEvery);
     }
   });
-  const refreshIfSeen = (): void => void (document.hidden || reader.refresh());
-  const change = async (work: Promise<unknown>, edit: RowsChange = (rows) => rows): Promise<void> => {
-    await work;
-    list.set((before) => ({ ...before, rows: edit(before.rows) }));
-    // What is read just now may be older.
-    reader.restart();
-  };
   const show = (count: number): void => {
     pages = count;
-    reader.restart();
+    restart();
   };
   query.subscribe(() => show(1));
-  document.addEventListener("visibilitychange", refreshIfSeen);
-  return {
-    list,
-    query,
-    refresh: reader.refresh,
-    restart: reader.restart,
-    readMore: () => show(pages + 1),
-    rename: (id, title) =>
-      change(api.request(`/sessions/${id}`, { method: "PATCH", body: { title } }), (rows) =>
-        rows.map((row) => (row.id === id ? { ...row, title } : row)),
-      ),
-    clear: (id) => change(api.request(`/sessions/${id}/clear`, { method: "POST", body: {} })),
-    remove: (id) =>
-      change(api.request(`/sessions/${id}`, { method: "DELETE" }), (rows) =>
-        rows.filter((row) => row.id !== id),
-      ),
-  };
+  const readMore = (): void => show(pages + 1);
+  return { list, query, refresh, restart, readMore, ...createChanges(api, { list }, restart) };
 };
