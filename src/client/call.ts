@@ -61,10 +61,10 @@ const requestOf = (operation: ClientOperationName, params: object, options: Call
 };
 
 /** An operation is answered within so many milliseconds, beside those that its run is waited for. */
-const answeredWithin = 60_000;
+export const answeredWithin = 60_000;
 
-/** A call has one more millisecond for each so many characters that it sends. */
-const slowestUpload = 20;
+/** A request has one more millisecond for each so many characters or bytes that it sends. */
+export const slowestUpload = 20;
 
 /** Calls an operation with parameters of any type, within so many milliseconds. */
 export type CallWithin = <N extends ClientOperationName>(

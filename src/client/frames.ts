@@ -1,12 +1,13 @@
 import type { StoredEvent } from "../agent/state/events.ts";
 import type { FoldFrame } from "./fold/index.ts";
+import type { WholeMessage } from "./fold/whole.ts";
 import type { ProblemBody } from "./transcript.ts";
 
 /** This file names the frames of a stream, and how one ends. */
 
 /** A frame that the server sends; a client leaves alone what it does not know. */
 export type StreamFrame =
-  | FoldFrame
+  | Exclude<FoldFrame, WholeMessage>
   | { readonly type: "welcome"; readonly head_seq: number }
   | { readonly type: "live"; readonly seq: number }
   | { readonly type: "lag" }

@@ -1,11 +1,13 @@
 import type { ReportedMessage, StoredEvent } from "../agent/state/events.ts";
+import { answeredWithin } from "./call.ts";
 import type { FoldState } from "./fold/draft.ts";
 import type { FoldFrame } from "./fold/index.ts";
 import { foldFrames, openItemsOf } from "./fold/index.ts";
 import type { SnapshotBody } from "./fold/start.ts";
 import { startFold } from "./fold/start.ts";
 import type { Http } from "./http.ts";
-import { putWholeMessage } from "./whole.ts";
+import { inTime } from "./http.ts";
+import type { WholeMessage } from "./fold/whole.ts";
 
 /** This file reads a session: a snapshot, the events around it, and older ones when they are asked for. */
 
@@ -24,6 +26,8 @@ export interface Reading {
   readonly from: number;
   readonly log: readonly StoredEvent[];
   readonly folded: FoldState;
+  /** What events have shortened and was asked for. */
+  readonly wholes: readonly WholeMessage[];
 }
 
 export interface SessionAddress {
@@ -36,7 +40,7 @@ export interface SessionAddress {
 export const beginReading = async ({ http, path }: SessionAddress, signal: AbortSignal): Promise<Reading> => {
   const snapshot = (await http.json({ method: "GET", path: `${path}/snapshot`, signal })) as SnapshotBody;
   const from = Math.max(0, snapshot.seq - firstEvents);
-  return { snapshot, from, log: [], folded: startFold(snapshot, from) };
+  return { snapshot, from, log: [], folded: startFold(snapshot, from), wholes: [] };
 };
 
 /** Adds what has come. */
@@ -46,31 +50,37 @@ export const continueReading = (reading: Reading, frames: readonly FoldFrame[]):
     ...reading,
     log: events.length === 0 ? reading.log : [...reading.log, ...events].slice(-mostEvents),
     folded: foldFrames(reading.folded, frames),
+    wholes: [...reading.wholes, ...frames.filter((frame) => frame.type === "whole")],
   };
 };
 
-/** Folds a log from its beginning; what streams meanwhile stays. */
-const foldAgain = ({ snapshot, folded }: Reading, from: number, log: readonly StoredEvent[]): Reading => {
-  const frames = [...log.map((event) => ({ type: "event", event }) as const), ...openItemsOf(folded)];
-  const again = foldFrames(startFold(snapshot, from), frames);
-  return { snapshot, from, log: log.slice(-mostEvents), folded: again };
+/** Folds a log from its beginning; what was read as a whole and what streams meanwhile stay. */
+const foldAgain = (reading: Reading, from: number, log: readonly StoredEvent[]): Reading => {
+  const { snapshot, folded, wholes } = reading;
+  const events = log.map((event) => ({ type: "event", event }) as const);
+  const again = foldFrames(startFold(snapshot, from), [...events, ...wholes, ...openItemsOf(folded)]);
+  return { ...reading, from, log: log.slice(-mostEvents), folded: again };
 };
+
+/** One page of what is kept; a server that is silent is given up. */
+const readPage = (http: Http, path: string, query: Readonly<Record<string, unknown>>): Promise<unknown> =>
+  inTime((signal) => http.json({ method: "GET", path, query, signal }), undefined, answeredWithin);
 
 /** A change of a reading that has gone on meanwhile. */
 export type ReadingChange = (reading: Reading) => Reading;
 
-/** Reads the log of a reading again from an event on; returns how to fold it anew, unless the reading has gone elsewhere. */
-const readAgain = async (
+/** Reads the events before those of a reading, at least from a given one on; returns how to add them, unless it has gone elsewhere. */
+export const readEarlier = async (
   { http, path }: SessionAddress,
-  { log, folded }: Reading,
-  from: number,
-  edit = (events: readonly StoredEvent[]) => events,
+  { from: begin, log, folded }: Reading,
+  first = Infinity,
 ): Promise<ReadingChange> => {
+  const from = Math.max(0, Math.min(begin - pageEvents, first - 1));
   const before = folded.transcript.seq - log.length + 1;
   const events: StoredEvent[] = [];
   for (let after = from; after < before - 1;) {
     const query = { after, before, limit: pageEvents };
-    const page = (await http.json({ method: "GET", path: `${path}/events`, query })) as {
+    const page = (await readPage(http, `${path}/events`, query)) as {
       readonly data: readonly StoredEvent[];
       readonly next_after: number;
     };
@@ -81,35 +91,25 @@ const readAgain = async (
   return (reading) => {
     const all = [...events, ...reading.log.filter(({ seq }) => seq > from + events.length)];
     const isWhole = from + all.length === reading.folded.transcript.seq;
-    return reading.from >= from && isWhole ? foldAgain(reading, from, edit(all)) : reading;
+    return reading.from >= from && isWhole ? foldAgain(reading, from, all) : reading;
   };
 };
 
-/** Reads the events before those of a reading, at least from a given one on; returns how to add them. */
-export const readEarlier = (
-  address: SessionAddress,
-  reading: Reading,
-  first = Infinity,
-): Promise<ReadingChange> =>
-  readAgain(address, reading, Math.max(0, Math.min(reading.from - pageEvents, first - 1)));
-
 /** Reads the whole of what an entry shows in part; returns how to put it in its place. */
 export const readWhole = async (
-  address: SessionAddress,
-  reading: Reading,
+  { http, path }: SessionAddress,
+  { folded }: Reading,
   thread: string,
   entry: string,
 ): Promise<ReadingChange> => {
-  const { http, path } = address;
-  const { entries = [] } = reading.folded.transcript.threads.find(({ id }) => id === thread) ?? {};
+  const { entries = [] } = folded.transcript.threads.find(({ id }) => id === thread) ?? {};
   const found = entries.find(({ id }) => id === entry);
   const pos = found === undefined || found.kind === "note" ? null : found.pos;
   if (pos === null) return (now) => now;
   const query = { thread, before: pos + 1, limit: 1, retired: true };
-  const page = (await http.json({ method: "GET", path: `${path}/messages`, query })) as {
+  const { data } = (await readPage(http, `${path}/messages`, query)) as {
     readonly data: readonly ReportedMessage[];
   };
-  const [whole] = page.data;
-  if (whole?.pos !== pos) return (now) => now;
-  return readAgain(address, reading, reading.from, (events) => putWholeMessage(events, thread, whole));
+  const wholes = data.map((message) => ({ type: "whole", thread, message }) as const);
+  return (now) => continueReading(now, wholes);
 };

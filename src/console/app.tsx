@@ -5,7 +5,7 @@ import { StopQuestion, hasRunningCall, openAskOf } from "./conversation/dock.tsx
 import { FirstPage } from "./conversation/first.tsx";
 import { IconButton } from "./parts/controls.tsx";
 import { escapeInLine } from "./parts/escape.ts";
-import type { Store } from "./parts/hooks.ts";
+import type { Store } from "./state/store.ts";
 import { useMedia, useStore } from "./parts/hooks.ts";
 import { lazy } from "./parts/lazy.tsx";
 import { pressKey } from "./palette/keys.ts";

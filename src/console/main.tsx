@@ -1,10 +1,12 @@
 import { render } from "preact";
-import { createClient, LimpetError } from "../client/index.ts";
+import { createClient } from "../client/index.ts";
 import type { LimpetClient } from "../client/index.ts";
 import { Page } from "./app.tsx";
 import type { Announcements, Layer, Sentence } from "./app.tsx";
-import { describeProblem } from "./conversation/problems.ts";
-import { createStore } from "./parts/hooks.ts";
+import { describeFault } from "./conversation/problems.ts";
+import { createStore } from "./state/store.ts";
+import { createReader } from "./parts/reader.ts";
+import { untilReached } from "./state/again.ts";
 import { readTeam } from "./state/agents.ts";
 import type { TeamFacts } from "./state/agents.ts";
 import { titleOf } from "./sessions/status.ts";
@@ -39,12 +41,8 @@ const clientFor = (token: string): LimpetClient =>
   createClient({ url: location.origin, ...(token === "" ? {} : { token }) });
 let client = clientFor("");
 const api = createApi(() => client);
-const sessions = createSessions(api);
-
-const describeFault = (thrown: unknown): string => {
-  if (thrown instanceof LimpetError) return describeProblem(thrown.problem);
-  return thrown instanceof Error ? thrown.message : String(thrown);
-};
+const isSeen = (): boolean => !document.hidden;
+const sessions = createSessions(api, isSeen);
 
 const report = (work: Promise<unknown>): void =>
   void work.catch((thrown: unknown) => fault.set(describeFault(thrown)));
@@ -75,12 +73,15 @@ const focusComposer = (frames = focusWithin): void => {
   });
 };
 
-const create = async ({ key: opened, agent, content, files }: KeptOpening): Promise<void> => {
+const create = async (
+  { key: opened, agent, content, files }: KeptOpening,
+  signal: AbortSignal,
+): Promise<void> => {
   const body = {
     ...(agent === null ? {} : { agent }),
     ...(files.length === 0 ? { input: { content } } : {}),
   };
-  const { id } = await client.sessions.create(body, { key: opened });
+  const { id } = await client.sessions.create(body, { key: opened, signal });
   // Its files go out with the first message, once the session is shown.
   if (files.length > 0) keepInput({ session: id, id: opened, content, mode: "queue", files });
   // Who has opened another session meanwhile stays there, unless that would keep the message back.
@@ -125,9 +126,13 @@ const showSession = (): void => {
   focusComposer();
 };
 
+const teamReader = createReader((signal) =>
+  untilReached(() => readTeam(api, signal), signal).then(team.set, () => undefined),
+);
+
 const readServer = (): void => {
-  sessions.refresh();
-  readTeam(api).then(team.set, () => undefined);
+  sessions.restart();
+  teamReader.restart();
 };
 
 const nameTab = (): void => {
@@ -147,6 +152,7 @@ key.subscribe(() => {
   showSession();
   readServer();
 });
+document.addEventListener("visibilitychange", () => isSeen() && sessions.refresh());
 addEventListener("popstate", () => route.set(readRoute(location.hash)));
 addEventListener("hashchange", () => route.set(readRoute(location.hash)));
 

@@ -2,6 +2,7 @@ import { afterEach, expect, test, vi } from "vitest";
 import type { TranscriptAsk } from "../../src/client/transcript.ts";
 import { describeClosed, isSaidByAnswer } from "../../src/console/asks/closed.ts";
 import { keepEdit, listViews, readEdit, readVersion } from "../../src/console/asks/edits.ts";
+import { limitUnit, writeAmount } from "../../src/console/asks/limits.ts";
 import { draftOf } from "../../src/console/asks/subject.ts";
 import { describePermission } from "../../src/console/calls/outcomes.ts";
 import { play } from "../agent/loop/play.ts";
@@ -123,3 +124,19 @@ test("AP-54: the row of an ask that nobody answered says what was done instead, 
     { words: `Stopped by itself · ${late}`, isSaid: true },
   ]);
 });
+
+test.each([
+  ["max_cost_usd", 0.604_21, "0.6043", "USD"],
+  ["max_cost_usd", 0.3, "0.3", "USD"],
+  ["max_cost_usd", 1.1, "1.1", "USD"],
+  ["max_duration", 61_900, "61.9", "seconds of model time"],
+  ["max_tokens", 12_001, "12001", "tokens"],
+])(
+  "AP-54: the least new limit of %s is written in the field's unit, and is enough as it is written",
+  (kind, least, words, unit) => {
+    const { one, word } = limitUnit(kind);
+    expect(writeAmount(limitUnit(kind), least)).toBe(words);
+    expect(Number(words) * one).toBeGreaterThanOrEqual(least);
+    expect(word).toBe(unit);
+  },
+);

@@ -29,7 +29,8 @@ import {
   whenItGoesOut,
 } from "../../src/console/conversation/sentences.ts";
 import { describeCall, hasFailed, resultOf } from "../../src/console/calls/verbs.ts";
-import { diffTexts, parseDiff } from "../../src/console/parts/diff.ts";
+import { diffTexts } from "../../src/console/parts/compare-texts.ts";
+import { parseDiff } from "../../src/console/parts/diff.ts";
 import { escapeInLines, escapeUnseen, escapeJson } from "../../src/console/parts/escape.ts";
 import { findLeastUsd, formatDuration, formatTokens, formatUsd } from "../../src/console/parts/format.ts";
 import { withCommand, withShift } from "../../src/console/parts/key-names.ts";

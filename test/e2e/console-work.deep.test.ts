@@ -282,6 +282,8 @@ test("AP-54: a budget that is used up is raised by its ask, by as much or by ano
   await page.locator(".session.current", { hasText: "Needs your decision" }).waitFor();
   const panel = page.locator(".panel .budget");
   await panel.getByText("$1.50 over the $3.00 for this run").waitFor();
+  // Of what is allowed a part is spent already: the limit is named, and not what it grows by.
+  await ask.getByRole("button", { name: "Allow $6.00 in all" }).waitFor();
   await ask.getByRole("button", { name: "Another amount…" }).click();
   await ask.getByRole("spinbutton").fill("9");
   await ask.getByRole("button", { name: "Allow this much" }).click();

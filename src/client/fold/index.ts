@@ -5,6 +5,8 @@ import type { FoldDraft, FoldHandler, FoldState, ItemPlace } from "./draft.ts";
 import { closeDraft, openDraft, ownEntries } from "./draft.ts";
 import { messageHandlers, openItem } from "./messages.ts";
 import { runHandlers } from "./runs.ts";
+import { foldWhole } from "./whole.ts";
+import type { WholeMessage } from "./whole.ts";
 import { sessionHandlers, summariseSession } from "./session.ts";
 
 /** This file folds what the server sends into a transcript. The fold is pure: the same frames give the same transcript. */
@@ -19,7 +21,11 @@ export interface ItemState {
   readonly text: string;
 }
 
-export type FoldFrame = { readonly type: "event"; readonly event: StoredEvent } | Delta | ItemState;
+export type FoldFrame =
+  | { readonly type: "event"; readonly event: StoredEvent }
+  | Delta
+  | ItemState
+  | WholeMessage;
 
 const handlers = new Map<string, FoldHandler[1][]>();
 for (const [type, handle] of [...messageHandlers, ...callHandlers, ...runHandlers, ...sessionHandlers])
@@ -76,6 +82,7 @@ export const foldFrames = (state: FoldState, frames: readonly FoldFrame[]): Fold
   for (const frame of frames) {
     if (frame.type === "event") foldEvent(draft, frame.event);
     else if (frame.type === "delta") foldDelta(draft, frame);
+    else if (frame.type === "whole") foldWhole(draft, frame);
     else foldItemState(draft, frame);
   }
   if (draft.seq > state.transcript.seq) summariseSession(draft);

@@ -1,7 +1,7 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Json } from "../../chat/message.ts";
 import type { TranscriptAsk } from "../../client/transcript.ts";
-import { diffTexts } from "../parts/diff.ts";
+import { diffTexts } from "../parts/compare-texts.ts";
 import type { Diff } from "../parts/diff.ts";
 import { escapeUnseen } from "../parts/escape.ts";
 import { countOf } from "../parts/format.ts";

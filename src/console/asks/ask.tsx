@@ -2,8 +2,9 @@ import { useEffect, useRef } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { escapeUnseen } from "../parts/escape.ts";
 import { fieldsOf } from "../parts/json.ts";
-import { useLoad, useStore } from "../parts/hooks.ts";
-import type { Loaded } from "../parts/hooks.ts";
+import { useStore } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
+import type { Loaded } from "../parts/load.ts";
 import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { readPages } from "../state/pages.ts";
 import type { AskAnswer } from "../state/session.ts";
@@ -122,10 +123,8 @@ const useWhole = (ask: TranscriptAsk): Pick<Loaded<TranscriptAsk>, "value" | "pr
     return rows.find((row) => row.id === ask.id) ?? null;
   };
   const { status } = useTranscript(slowly);
-  const { value, problem } = useLoad(`${ask.id} ${status}`, load);
-  if (ask.truncated !== true) return { value: ask, problem: null };
-  // What was read for the ask before stays until this one is there.
-  return { value: value?.id === ask.id ? value : null, problem };
+  const { value, problem } = useLoad(ask.id, load, status);
+  return ask.truncated === true ? { value, problem } : { value: ask, problem: null };
 };
 
 /** An open ask of a call, or one that stands by itself. */
@@ -144,8 +143,12 @@ export const AskCard = ({ ask, agent }: { readonly ask: TranscriptAsk; readonly 
   return (
     <>
       <Card key={ask.id} ask={whole} agent={escapeUnseen(ask.label ?? agent)} {...given} />
-      {given.busy && status !== "live" && (
-        <p class="meta">Your answer is kept on this device. It goes out when connected.</p>
+      {given.busy && (
+        <p class={status === "live" ? "meta late" : "meta"}>
+          {status === "live"
+            ? "Your answer is being sent."
+            : "Your answer is kept on this device. It goes out when connected."}
+        </p>
       )}
     </>
   );

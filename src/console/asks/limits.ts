@@ -20,3 +20,8 @@ const units: Readonly<Record<string, LimitUnit>> = {
 
 export const limitUnit = (kind: string): LimitUnit =>
   units[kind] ?? { one: 1, word: kind, show: (amount) => formatCount(amount) };
+
+/** Writes an amount as a person types it, never less than it is: what is written is enough. */
+export const writeAmount = ({ one }: LimitUnit, amount: number): string =>
+  // What a division leaves behind the twelfth digit is no part of the amount.
+  String(Math.ceil(Number(((amount / one) * 1e4).toPrecision(12))) / 1e4);

@@ -2,11 +2,14 @@ import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Json } from "../../chat/message.ts";
 import { CopyButton, Tabs } from "../parts/controls.tsx";
 import { DiffCount, DiffView } from "../parts/diff-view.tsx";
-import { diffTexts } from "../parts/diff.ts";
+import { diffTexts } from "../parts/compare-texts.ts";
 import type { Diff } from "../parts/diff.ts";
 import { escapeInLines, escapeJson, escapeUnseen } from "../parts/escape.ts";
-import { useLoad } from "../parts/hooks.ts";
-import { useSession } from "../state/app.ts";
+import { useLoad } from "../parts/load.ts";
+import { encodePath } from "../state/api.ts";
+import type { Api } from "../state/api.ts";
+import { useApp, useSession } from "../state/app.ts";
+import { orNull } from "../state/missing.ts";
 import { listViews } from "./edits.ts";
 import type { Version, View } from "./edits.ts";
 import { rowsOf } from "./subject.ts";
@@ -15,16 +18,19 @@ import { LineCount, Values } from "./values.tsx";
 
 /** What an approval is about, in views that all show what would run, changes of a person included. */
 
+/** Reads a text file of the workspace. */
+const readFile = async (api: Api, address: string, signal: AbortSignal): Promise<string> =>
+  (await api.request(address, { signal })).text();
+
 /** A whole file is compared with what is there now. */
 const useFileDiff = (subject: Subject): Diff | null => {
-  const { readFile } = useSession();
+  const { api } = useApp();
+  const { id } = useSession();
   const path = subject.kind === "file" && subject.before === null ? subject.path : null;
-  const { state, value } = useLoad(`${path}`, async (signal) => ({
-    path,
-    text: path === null ? null : await readFile(path, signal),
-  }));
-  // The text of another path stays loaded until that of this one is there.
-  const found = state === "ready" && value?.path === path ? (value.text ?? "") : null;
+  const { state, value } = useLoad(`${path}`, async (signal) =>
+    path === null ? null : orNull(readFile(api, `/sessions/${id}/workspace/${encodePath(path)}`, signal)),
+  );
+  const found = state === "ready" ? (value ?? "") : null;
   return useMemo(() => {
     if (subject.kind !== "file") return null;
     if (subject.before !== null) return diffTexts(subject.before, subject.after, null);

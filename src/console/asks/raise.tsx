@@ -2,7 +2,7 @@ import { useRef, useState } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { AskFrame, useFocusIn } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
-import { limitUnit } from "./limits.ts";
+import { limitUnit, writeAmount } from "./limits.ts";
 import type { LimitUnit } from "./limits.ts";
 
 interface AmountProps {
@@ -20,12 +20,14 @@ const Amount = ({ unit, least, wanted, field, onEnter }: AmountProps) => (
       ref={field}
       class="field"
       type="number"
-      min={least / unit.one}
+      min={writeAmount(unit, least)}
       step="any"
-      defaultValue={String(Math.round((wanted / unit.one) * 1e4) / 1e4)}
+      defaultValue={writeAmount(unit, wanted)}
       onKeyDown={(event) => event.key === "Enter" && !event.repeat && onEnter()}
     />
-    <span class="meta">It goes on with {unit.show(least)} or more.</span>
+    <span class="meta">
+      It goes on with {writeAmount(unit, least)} {unit.word} or more.
+    </span>
   </label>
 );
 
@@ -75,7 +77,7 @@ export const Raise = ({ ask, agent, busy, answer }: AskProps) => {
           disabled={busy}
           onClick={() => (asksAmount ? raiseTyped() : raise(wanted))}
         >
-          {asksAmount ? "Allow this much" : `Allow ${unit.show(wanted - limit)} more`}
+          {asksAmount ? "Allow this much" : `Allow ${unit.show(wanted)} in all`}
         </button>
         {!asksAmount && (
           <button type="button" class="button" data-key="e" disabled={busy} onClick={() => showAmount(true)}>

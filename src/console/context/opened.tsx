@@ -1,10 +1,10 @@
 import { useMemo, useState } from "preact/hooks";
 import { CopyButton } from "../parts/controls.tsx";
 import { DiffView } from "../parts/diff-view.tsx";
-import { diffTexts } from "../parts/diff.ts";
+import { diffTexts } from "../parts/compare-texts.ts";
 import { escapeInLine, escapeInLines } from "../parts/escape.ts";
 import { countLines, countOf, formatCount } from "../parts/format.ts";
-import { useLoad } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { blocksOf, joinBlocks, originalText, readOriginals } from "./originals.ts";
 import type { OriginalBlock, WireMessage } from "./originals.ts";

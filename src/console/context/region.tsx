@@ -2,12 +2,14 @@ import "../styles/run.css";
 import "../styles/context.css";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { Transcript, TurnFacts } from "../../client/transcript.ts";
-import { Tabs } from "../parts/controls.tsx";
+import { Loading, Tabs } from "../parts/controls.tsx";
 import { escapeInLine, escapeJson } from "../parts/escape.ts";
-import { useLoad, useStore } from "../parts/hooks.ts";
+import { useStore } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
 import { Icon } from "../parts/icons.tsx";
 import { parseJson } from "../parts/json.ts";
 import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
+import { orNull } from "../state/missing.ts";
 import type { ContextPlace } from "../state/route.ts";
 import { findSteps } from "./calls.ts";
 import type { Steps } from "./calls.ts";
@@ -114,10 +116,11 @@ const Head = ({ title, steps, mode, onMode }: HeadProps) => (
 const AsSent = ({ address }: { readonly address: string }) => {
   const { api } = useApp();
   const joined = `${address}${address.includes("?") ? "&" : "?"}format=provider`;
-  const { value, problem } = useLoad(joined, async (signal) =>
+  const { state, value, problem } = useLoad(joined, async (signal) =>
     (await api.request(joined, { signal })).text(),
   );
   if (problem !== null) return <p class="empty bad">{problem}</p>;
+  if (state === "loading") return <Loading />;
   return (
     <pre class="sheet wire" tabIndex={0} aria-label="The body of the request">
       {value === null ? "" : escapeJson(parseJson(value))}
@@ -201,13 +204,17 @@ const Body = ({ view, shrinksAt }: BodyProps) => {
   );
 };
 
-/** Reads what the model saw; the last view stays away when another turn is on its way. */
-const useContextView = (address: string, place: ContextPlace) => {
+/** Reads what the model saw. */
+const useContextView = (address: string) => {
   const { api } = useApp();
-  const { state, value, problem } = useLoad(address, (signal) => api.find<ContextView>(address, { signal }));
-  const isThis = value?.run === place.run && value.turn === place.turn;
-  const isMissing = state === "ready" && value === null;
-  return { view: isThis ? value : null, problem: isMissing ? "This session has no such turn." : problem };
+  const { state, value, problem } = useLoad(address, (signal) =>
+    orNull(api.read<ContextView>(address, { signal })),
+  );
+  return {
+    state,
+    view: value,
+    problem: state === "ready" && value === null ? "This session has no such turn." : problem,
+  };
 };
 
 /** Where the agent's effects begin; nobody knows it of a turn that another definition sent. */
@@ -223,7 +230,7 @@ export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
   const [mode, setMode] = useState<Mode>("rows");
   const call = place.call === null ? "" : `?call=${place.call}`;
   const address = `/sessions/${id}/runs/${place.run}/turns/${place.turn}/context${call}`;
-  const { view, problem } = useContextView(address, place);
+  const { state, view, problem } = useContextView(address);
   const threshold = useThreshold(view);
   useEffect(() => document.getElementById("context-body")?.scrollTo({ top: 0 }), [address]);
   return (
@@ -236,6 +243,7 @@ export const ContextRegion = ({ place }: { readonly place: ContextPlace }) => {
       />
       <div class="context-main" id="context-body" role="tabpanel" aria-label="The request" tabIndex={0}>
         {problem !== null && <p class="empty bad">{problem}</p>}
+        {state === "loading" && mode === "rows" && <Loading />}
         {view !== null && mode === "rows" && <Body view={view} shrinksAt={threshold} />}
         {mode === "sent" && <AsSent address={address} />}
       </div>

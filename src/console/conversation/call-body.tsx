@@ -8,7 +8,7 @@ import { describePermission } from "../calls/outcomes.ts";
 import { CopyButton } from "../parts/controls.tsx";
 import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
 import { countLines, countOf } from "../parts/format.ts";
-import { useLoad } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
 import { fieldsOf, outputText, parseJson, textOf } from "../parts/json.ts";
 import type { Api } from "../state/api.ts";
 import { useApp, useSession } from "../state/app.ts";
@@ -80,14 +80,20 @@ const Output = ({ call }: { readonly call: CallEntry }) => {
   const session = useSession();
   const { report } = useApp();
   const [all, setAll] = useState(false);
+  const [reading, setReading] = useState(false);
   const [json, setJson] = useState(false);
   const text = call.state === "done" ? outputText(call.output) : call.live;
   const lines = text.replace(/\n$/, "").split("\n");
   const shown = all ? lines : lines.slice(-tail);
   const count = countLines(text);
-  const showAll = (): void => {
-    setAll(true);
-    if (call.truncated) report(session.loadWhole(call));
+  const showAll = async (): Promise<void> => {
+    setReading(true);
+    try {
+      if (call.truncated) await session.loadWhole(call);
+      setAll(true);
+    } finally {
+      setReading(false);
+    }
   };
   return (
     <>
@@ -100,7 +106,7 @@ const Output = ({ call }: { readonly call: CallEntry }) => {
       {json && <Input call={call} />}
       <div class="line-actions">
         {text !== "" && (count > tail || call.truncated) && !all && (
-          <button type="button" class="plain" onClick={showAll}>
+          <button type="button" class="plain" disabled={reading} onClick={() => report(showAll())}>
             {call.truncated ? "The whole output" : `All ${countOf(count, "line")}`}
           </button>
         )}

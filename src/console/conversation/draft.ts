@@ -31,7 +31,7 @@ const useKeptFiles = (
     };
     void read();
   }, []);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (isRead) void keepFiles(place, files).then(setKept);
   }, [files, isRead]);
   const isAtRisk = !isKept && files.length > 0;

@@ -4,7 +4,7 @@ import { useStore } from "../parts/hooks.ts";
 import type { AgentRow } from "../state/agents.ts";
 import { useApp } from "../state/app.ts";
 import { firstPlace } from "../state/drafts.ts";
-import type { KeptOpening } from "../state/opening.ts";
+import type { WaitingOpening } from "../state/opening.ts";
 import { Composer } from "./composer.tsx";
 
 interface AgentMenuProps {
@@ -54,19 +54,21 @@ const Starters = ({ starters, onStart }: StartersProps) =>
   );
 
 interface WaitingProps {
-  readonly opening: KeptOpening;
+  readonly opening: WaitingOpening;
   readonly onWithdraw: () => void;
 }
 
 /** The message whose session the server has not created yet. */
-const Waiting = ({ opening: { content, files }, onWithdraw }: WaitingProps) => (
+const Waiting = ({ opening: { content, files, isMissed }, onWithdraw }: WaitingProps) => (
   <div class="entry said kept" role="status">
     <div class="bubble">{[content, ...files.map((name) => `[${name}]`)].join(" ").trim()}</div>
-    <span class="meta">
-      Kept on this device · goes out when connected ·{" "}
-      <button type="button" class="link" onClick={onWithdraw}>
-        Withdraw
-      </button>
+    <span class={isMissed ? "meta" : "meta late"}>
+      {isMissed ? "Kept on this device · goes out when connected · " : "Being sent"}
+      {isMissed && (
+        <button type="button" class="link" onClick={onWithdraw}>
+          Withdraw
+        </button>
+      )}
     </span>
   </div>
 );
@@ -110,7 +112,7 @@ export const FirstPage = () => {
     const begun = opening.start(wanted, text, files);
     report(begun);
     // What was not sent stands in the field already.
-    return begun.catch(() => undefined);
+    return begun.catch(() => void requestAnimationFrame(() => document.getElementById("composer")?.focus()));
   };
   return (
     <main class="first" id="conversation">

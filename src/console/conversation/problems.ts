@@ -6,6 +6,7 @@ import { formatBytes } from "../parts/format.ts";
 
 const words: Readonly<Record<string, string>> = {
   unreachable: "The server was not reached. Try again in a moment.",
+  server_silent: "The server did not answer in time. Try again in a moment.",
   unsupported_media_type: "A file of this kind cannot be sent with a message. Put it into Files instead.",
 };
 
@@ -21,6 +22,12 @@ export const describeProblem = ({ code, detail, errors = [], meta }: ProblemBody
   const [first] = errors;
   if (first === undefined || !detail.startsWith("/")) return detail;
   return `The server did not take this: ${first.message}${endsSentence.test(first.message) ? "" : "."}`;
+};
+
+/** Says what was thrown in a sentence. */
+export const describeFault = (thrown: unknown): string => {
+  if (thrown instanceof LimpetError) return describeProblem(thrown.problem);
+  return thrown instanceof Error ? thrown.message : String(thrown);
 };
 
 /** Has the refusal of a file name it; what did not reach the server, or wants another key, stays as it is. */

@@ -1,6 +1,6 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Transcript, TranscriptThread } from "../../client/transcript.ts";
-import { IconButton } from "../parts/controls.tsx";
+import { IconButton, Loading } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration, formatShare, formatTime, formatUsd } from "../parts/format.ts";
 import { useMedia, useNow, useStore } from "../parts/hooks.ts";
@@ -144,27 +144,17 @@ const Kept = ({ transcript }: { readonly transcript: Transcript }) => {
       {inputs.map((input, at) => (
         <div key={input.id} class="entry said kept">
           <div class="bubble">{textOf(input)}</div>
-          {!online && (
-            <span class="meta">
-              Kept on this device · {placeWords[at] ?? "later in line"} ·{" "}
-              <button type="button" class="link" onClick={() => report(session.takeBack(input))}>
-                Withdraw
-              </button>
-            </span>
-          )}
+          <span class={online ? "meta late" : "meta"}>
+            {online ? "Being sent" : `Kept on this device · ${placeWords[at] ?? "later in line"}`} ·{" "}
+            <button type="button" class="link" onClick={() => report(session.takeBack(input))}>
+              Withdraw
+            </button>
+          </span>
         </div>
       ))}
     </>
   );
 };
-
-const Loading = () => (
-  <div class="loading" aria-label="Loading">
-    <span />
-    <span />
-    <span />
-  </div>
-);
 
 /** The head of a called agent's page, with the way back. */
 const ThreadHead = ({ thread }: { readonly thread: TranscriptThread }) => {

@@ -1,7 +1,8 @@
 import { useState } from "preact/hooks";
 import { Dialog, LeaveButton } from "../parts/dialog.tsx";
 import { formatTime } from "../parts/format.ts";
-import { useLoad, useStore } from "../parts/hooks.ts";
+import { useStore } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
 import { titleOf } from "../sessions/status.ts";
 import { useApp } from "../state/app.ts";
 import { nameOf } from "../asks/closed.ts";
@@ -46,12 +47,14 @@ const Grant = ({ grant, onRevoke, onLeave }: GrantProps) => {
 export const GrantsDialog = ({ onClose }: { readonly onClose: () => void }) => {
   const { api, report } = useApp();
   const [changes, setChanges] = useState(0);
-  const { value, problem } = useLoad(`grants ${changes}`, (signal) =>
-    api.read<{ readonly data: readonly GrantRow[] }>("/grants?limit=200", { signal }),
+  const { value, problem } = useLoad(
+    "grants",
+    (signal) => api.read<{ readonly data: readonly GrantRow[] }>("/grants?limit=200", { signal }),
+    changes,
   );
   const revoke = async (id: string): Promise<void> => {
     await api.request(`/grants/${id}`, { method: "DELETE" });
-    setChanges(changes + 1);
+    setChanges((before) => before + 1);
   };
   return (
     <Dialog title="Permissions" onClose={onClose}>

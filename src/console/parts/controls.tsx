@@ -236,3 +236,12 @@ export const Tabs = <T extends string>({
     </div>
   );
 };
+
+/** Stands where something is being read; what is there at once shows nothing of it. */
+export const Loading = () => (
+  <div class="loading" aria-label="Loading">
+    <span />
+    <span />
+    <span />
+  </div>
+);

@@ -1,4 +1,4 @@
-/** Differences between texts, as lines to show. */
+/** Differences between texts, as lines to show; `compare-texts.ts` finds those of two texts. */
 
 /** A piece of a line; marked pieces are the words that differ. */
 export interface DiffPiece {
@@ -86,7 +86,7 @@ const compareMiddle = (a: readonly string[], b: readonly string[]): readonly Ste
   a.length * b.length > mostCells ? [...removeAll(a), ...addAll(b)] : walk(a, b, subsequences(a, b));
 
 /** Compares two lists of texts, lines or words. */
-const compare = (a: readonly string[], b: readonly string[]): readonly Step[] => {
+export const compare = (a: readonly string[], b: readonly string[]): readonly Step[] => {
   const start = commonStart(a, b);
   const end = commonEnd(a, b, start);
   const same = (text: string): Step => ({ kind: "same", text });
@@ -100,7 +100,8 @@ const compare = (a: readonly string[], b: readonly string[]): readonly Step[] =>
 const wordsOf = (line: string): readonly string[] =>
   line.match(/\s+|[\p{L}\p{N}_]+|[^\s\p{L}\p{N}_]/gu) ?? [];
 
-const plainPieces = (text: string): readonly DiffPiece[] => [{ text, marked: false }];
+/** A line without marked words. */
+export const plainPieces = (text: string): readonly DiffPiece[] => [{ text, marked: false }];
 
 const joinPieces = (steps: readonly Step[], skip: Step["kind"]): readonly DiffPiece[] => {
   const pieces: DiffPiece[] = [];
@@ -155,7 +156,8 @@ const withWords = (lines: readonly DiffLine[]): readonly DiffLine[] => {
 const countKind = (lines: readonly DiffLine[], wanted: DiffLine["kind"]): number =>
   lines.reduce((sum, { kind }) => sum + (kind === wanted ? 1 : 0), 0);
 
-const finish = (lines: readonly DiffLine[], isCut = false): Diff => ({
+/** Marks the words that differ, and counts the lines. */
+export const finish = (lines: readonly DiffLine[], isCut = false): Diff => ({
   lines: withWords(lines),
   added: countKind(lines, "added"),
   removed: countKind(lines, "removed"),
@@ -203,60 +205,4 @@ export const parseDiff = (unified: string): Diff => {
   const isCut = cutPattern.test(unified);
   if (isCut) lines.push({ kind: "gap", before: null, after: null, pieces: plainPieces("and more") });
   return finish(lines, isCut);
-};
-
-const endsLine = (text: string): boolean => text === "" || text.endsWith("\n");
-
-/** The end of the last line is a line of its own where only one of the texts has it. */
-const linesOf = (text: string, other: string): readonly string[] => {
-  if (text === "") return [];
-  const isSame = other === "" || endsLine(text) === endsLine(other);
-  return (isSame ? text.replace(/\n$/, "") : text).split("\n");
-};
-
-/** So many unchanged lines stay around a change. */
-const context = 3;
-
-/** Folds long runs of unchanged lines. */
-const foldSame = (lines: readonly DiffLine[]): readonly DiffLine[] => {
-  const near = lines.map(() => false);
-  for (const [at, { kind }] of lines.entries())
-    if (kind !== "same") for (let each = at - context; each <= at + context; each += 1) near[each] = true;
-  const folded: DiffLine[] = [];
-  let hidden = 0;
-  const close = (isEnd: boolean): void => {
-    if (hidden > 0) {
-      const where = isEnd ? "below" : folded.length === 0 ? "above" : "between";
-      const text = `${hidden} ${hidden === 1 ? "line" : "lines"} ${where}`;
-      folded.push({ kind: "gap", before: null, after: null, pieces: plainPieces(text) });
-    }
-    hidden = 0;
-  };
-  for (const [at, line] of lines.entries()) {
-    if (near[at] !== true) hidden += 1;
-    else {
-      close(false);
-      folded.push(line);
-    }
-  }
-  close(true);
-  return folded;
-};
-
-/** Compares two texts line by line; `from` is the number of their first line, null if nobody knows it. */
-export const diffTexts = (before: string, after: string, from: number | null = 1): Diff => {
-  let [old, now] = [0, 0];
-  const numberOf = (line: number): number | null => (from === null ? null : from + line);
-  const lines = compare(linesOf(before, after), linesOf(after, before)).map(({ kind, text }): DiffLine => {
-    const line = {
-      kind,
-      before: kind === "added" ? null : numberOf(old),
-      after: kind === "removed" ? null : numberOf(now),
-      pieces: plainPieces(text),
-    };
-    if (kind !== "added") old += 1;
-    if (kind !== "removed") now += 1;
-    return line;
-  });
-  return finish(foldSame(lines));
 };

@@ -1,7 +1,8 @@
+import { Loading } from "./controls.tsx";
 import { Dialog, LeaveButton } from "./dialog.tsx";
 import { escapeInLine, escapeInLines } from "./escape.ts";
 import { formatBytes } from "./format.ts";
-import { useLoad } from "./hooks.ts";
+import { useLoad } from "./load.ts";
 import { Icon } from "./icons.tsx";
 import { saveBytes } from "./save.ts";
 
@@ -81,9 +82,10 @@ interface FileDialogProps {
 }
 
 export const FileDialog = ({ id, name, imageType, read, onClose }: FileDialogProps) => {
-  const { value, problem } = useLoad(id, async (signal) => readContent(await read(signal), imageType));
+  const { state, value, problem } = useLoad(id, async (signal) => readContent(await read(signal), imageType));
   return (
     <Dialog title={escapeInLine(name)} class="attached" onClose={onClose}>
+      {state === "loading" && <Loading />}
       {problem !== null && <p class="bad">{problem}</p>}
       {value !== null && <Shown content={value} name={escapeInLine(name)} />}
       <div class="row-of-buttons">

@@ -4,31 +4,6 @@ import { useEffect, useState } from "preact/hooks";
 
 /** What the regions stand on: stores, clocks, and components that stay as they are while their properties do. */
 
-/** Holds a value and tells who listens that it changed. */
-export interface Store<T> {
-  readonly get: () => T;
-  readonly set: (next: T | ((before: T) => T)) => void;
-  readonly subscribe: (listener: () => void) => () => void;
-}
-
-export const createStore = <T>(initial: T): Store<T> => {
-  let value = initial;
-  const listeners = new Set<() => void>();
-  return {
-    get: () => value,
-    set: (next) => {
-      const after = typeof next === "function" ? (next as (before: T) => T)(value) : next;
-      if (Object.is(after, value)) return;
-      value = after;
-      for (const listener of listeners) listener();
-    },
-    subscribe: (listener) => {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    },
-  };
-};
-
 interface Source<T> {
   readonly get: () => T;
   readonly subscribe: (listener: () => void) => () => void;
@@ -104,32 +79,6 @@ export const memo = <P extends object>(render: FunctionComponent<P>): FunctionCo
     }
   }
   return Kept as unknown as FunctionComponent<P>;
-};
-
-export interface Loaded<T> {
-  readonly state: "loading" | "ready" | "failed";
-  readonly value: T | null;
-  readonly problem: string | null;
-}
-
-/** Loads a value again whenever `key` changes; the last one stays until the next is there. */
-export const useLoad = <T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> => {
-  const [loaded, setLoaded] = useState<Loaded<T>>({ state: "loading", value: null, problem: null });
-  useEffect(() => {
-    const aborter = new AbortController();
-    load(aborter.signal).then(
-      (value) => aborter.signal.aborted || setLoaded({ state: "ready", value, problem: null }),
-      (fault: unknown) =>
-        aborter.signal.aborted ||
-        setLoaded(({ value }) => ({
-          state: "failed",
-          value,
-          problem: fault instanceof Error ? fault.message : String(fault),
-        })),
-    );
-    return () => aborter.abort();
-  }, [key]);
-  return loaded;
 };
 
 /** Has the browser ask before the page is left, since something would be lost; returns how to stop it. */

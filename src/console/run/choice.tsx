@@ -1,7 +1,8 @@
 import type { MessageEntry, OpenSession, Transcript, TranscriptRun } from "../../client/transcript.ts";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatTime, formatUsd } from "../parts/format.ts";
-import { createStore, useStore } from "../parts/hooks.ts";
+import { useStore } from "../parts/hooks.ts";
+import { createStore } from "../state/store.ts";
 import type { Api } from "../state/api.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { readEvents } from "../state/events.ts";

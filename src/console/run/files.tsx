@@ -1,10 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import type { Transcript } from "../../client/transcript.ts";
-import { IconButton } from "../parts/controls.tsx";
+import { nameFile } from "../conversation/problems.ts";
+import { IconButton, Loading } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { FileDialog, imageTypeOf } from "../parts/file-dialog.tsx";
 import { formatBytes } from "../parts/format.ts";
-import { useLoad } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
 import { Icon } from "../parts/icons.tsx";
 import { saveBytes } from "../parts/save.ts";
 import { encodePath } from "../state/api.ts";
@@ -39,13 +40,15 @@ const Path = ({ path, onOpen }: { readonly path: string; readonly onOpen: (path:
 };
 
 const Upload = ({ folder }: { readonly folder: string }) => {
-  const { report } = useApp();
-  const session = useSession();
+  const { api, report } = useApp();
+  const { id } = useSession();
   const input = useRef<HTMLInputElement>(null);
   /** One that is refused keeps none of the others back. */
   const put = async (files: readonly globalThis.File[]): Promise<void> => {
     for (const file of files) {
-      const sent = session.putFile(folder === "" ? file.name : `${folder}/${file.name}`, file);
+      const path = encodePath(folder === "" ? file.name : `${folder}/${file.name}`);
+      const address = `/sessions/${id}/workspace/${path}`;
+      const sent = nameFile(file, api.request(address, { method: "PUT", body: file }));
       report(sent);
       await sent.catch(() => undefined);
     }
@@ -120,11 +123,15 @@ export const FilesTab = ({ transcript }: { readonly transcript: Transcript }) =>
   const { id } = useSession();
   const [folder, setFolder] = useState("");
   const [opened, setOpened] = useState<string | null>(null);
-  const { value, problem } = useLoad(`${id} ${folder} ${countChanges(transcript)}`, async (signal) => {
-    const path = folder === "" ? "" : `/${encodePath(folder)}`;
-    const address = `/sessions/${id}/workspace${path}?limit=200`;
-    return (await readPages<FileRow>((cursor) => api.read(address + cursor, { signal }))).rows;
-  });
+  const { state, value, problem } = useLoad(
+    `${id} ${folder}`,
+    async (signal) => {
+      const path = folder === "" ? "" : `/${encodePath(folder)}`;
+      const address = `/sessions/${id}/workspace${path}?limit=200`;
+      return (await readPages<FileRow>((cursor) => api.read(address + cursor, { signal }))).rows;
+    },
+    countChanges(transcript),
+  );
   const pathOf = (name: string): string => (folder === "" ? name : `${folder}/${name}`);
   const read = (address: string, signal?: AbortSignal) =>
     api.request(`/sessions/${id}/workspace${address}`, signal === undefined ? {} : { signal });
@@ -136,6 +143,7 @@ export const FilesTab = ({ transcript }: { readonly transcript: Transcript }) =>
         <Path path={folder} onOpen={setFolder} />
         <Upload folder={folder} />
       </div>
+      {state === "loading" && <Loading />}
       {problem !== null && <p class="empty bad">{problem}</p>}
       {value?.length === 0 && (
         <p class="empty meta">No files here. What the agent writes, and what you upload, appears here.</p>

@@ -10,7 +10,8 @@ import {
   formatTokens,
   formatUsd,
 } from "../parts/format.ts";
-import { memo, useLoad, useStore } from "../parts/hooks.ts";
+import { memo, useStore } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useApp, useRunClock, useSession } from "../state/app.ts";
 import { RunChoice, shownThread, useShownRun } from "./choice.tsx";
@@ -74,9 +75,9 @@ const Figures = ({
 const useBudget = ({ session, usage, asks }: Transcript): Json => {
   const { api } = useApp();
   const { id } = useSession();
-  const state = [id, usage.calls, session?.active_run, asks.length, JSON.stringify(session?.budget)];
+  const state = [usage.calls, session?.active_run, asks.length, JSON.stringify(session?.budget)];
   const load = (signal: AbortSignal) => api.read<{ readonly budget: Json }>(`/sessions/${id}`, { signal });
-  return useLoad(state.join(" "), load).value?.budget ?? null;
+  return useLoad(id, load, state.join(" ")).value?.budget ?? null;
 };
 
 const Limit = ({ limit, isRunning }: { readonly limit: BudgetLimit; readonly isRunning: boolean }) => {

@@ -1,5 +1,5 @@
 import "../styles/run.css";
-import { IconButton, Tabs } from "../parts/controls.tsx";
+import { IconButton, Loading, Tabs } from "../parts/controls.tsx";
 import { formatTime } from "../parts/format.ts";
 import { useStore } from "../parts/hooks.ts";
 import { slowly, useSession, useTranscript } from "../state/app.ts";
@@ -18,7 +18,7 @@ const Content = ({ tab }: { readonly tab: PanelTab }) => {
   const session = useSession();
   const isOld = transcript.status === "offline";
   if (transcript.session === null)
-    return isOld ? <p class="empty meta">The session cannot be read just now.</p> : null;
+    return isOld ? <p class="empty meta">The session cannot be read just now.</p> : <Loading />;
   return (
     <>
       {isOld && (
@@ -27,9 +27,9 @@ const Content = ({ tab }: { readonly tab: PanelTab }) => {
         </p>
       )}
       {tab === "Run" && <Overview transcript={transcript} />}
-      {tab === "Tasks" && <TasksTab seq={transcript.seq} />}
-      {tab === "Notes" && <NotesTab seq={transcript.seq} />}
-      {tab === "State" && <StateTab seq={transcript.seq} />}
+      {tab === "Tasks" && <TasksTab />}
+      {tab === "Notes" && <NotesTab />}
+      {tab === "State" && <StateTab />}
       {tab === "Files" && <FilesTab transcript={transcript} />}
       {tab === "Events" && <Events transcript={transcript} />}
     </>

@@ -1,30 +1,33 @@
 import type { ComponentChildren } from "preact";
 import type { Json } from "../../chat/message.ts";
+import { Loading } from "../parts/controls.tsx";
 import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
-import { useLoad } from "../parts/hooks.ts";
-import type { Loaded } from "../parts/hooks.ts";
+import { useLoad } from "../parts/load.ts";
+import type { Loaded } from "../parts/load.ts";
 import { Markdown } from "../parts/markdown.tsx";
-import { LimpetError } from "../../client/index.ts";
-import type { Api } from "../state/api.ts";
-import { useApp, useSession } from "../state/app.ts";
+import type { StoredEvent } from "../../client/index.ts";
+import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
+import { orNull } from "../state/missing.ts";
 import { readPages } from "../state/pages.ts";
 
 /** The stores that the agents of a session share: tasks, notes, values. */
 
-/** A store that no agent uses does not exist, which is no fault. */
-const readStore = async <T,>(api: Api, path: string, signal: AbortSignal): Promise<readonly T[] | null> => {
-  try {
-    return (await readPages<T>((cursor) => api.read(path + cursor, { signal }))).rows;
-  } catch (fault) {
-    if (fault instanceof LimpetError && fault.problem.status === 404) return null;
-    throw fault;
-  }
-};
+type ChangesStore = (event: StoredEvent) => boolean;
 
-const useStoreRows = <T,>(name: string, seq: number): Loaded<readonly T[] | null> => {
+const changesTasks: ChangesStore = ({ type }) => type === "task_changed";
+const changesNotes: ChangesStore = (event) => event.type === "store_changed" && event.data.store === "notes";
+const changesState: ChangesStore = (event) => event.type === "store_changed" && event.data.store === "state";
+
+const useStoreRows = <T,>(path: string, changes: ChangesStore): Loaded<readonly T[] | null> => {
   const { api } = useApp();
-  const { id } = useSession();
-  return useLoad(`${id} ${name} ${seq}`, (signal) => readStore<T>(api, `/sessions/${id}/${name}`, signal));
+  const { id, open } = useSession();
+  useTranscript(slowly);
+  const address = `/sessions/${id}/${path}`;
+  const version = open.getEvents().findLast(changes)?.seq;
+  const read = async (signal: AbortSignal): Promise<readonly T[]> =>
+    (await readPages<T>((cursor) => api.read(address + cursor, { signal }))).rows;
+  // A store that no agent uses does not exist, which is no fault.
+  return useLoad(address, (signal) => orNull(read(signal)), version);
 };
 
 interface ListProps<T> {
@@ -34,14 +37,15 @@ interface ListProps<T> {
   readonly show: (row: T) => ComponentChildren;
 }
 
-const Rows = <T,>({ loaded, none, missing, show }: ListProps<T>) => {
-  if (loaded.state === "failed") return <p class="empty bad">{loaded.problem}</p>;
-  if (loaded.state === "loading" && loaded.value === null) return null;
-  if (loaded.value === null) return <p class="empty meta">{missing}</p>;
-  return loaded.value.length === 0 ? (
-    <p class="empty meta">{none}</p>
-  ) : (
-    <ul class="store">{loaded.value.map(show)}</ul>
+const Rows = <T,>({ loaded: { state, value, problem }, none, missing, show }: ListProps<T>) => {
+  if (state === "loading") return <Loading />;
+  if (state === "ready" && value === null) return <p class="empty meta">{missing}</p>;
+  return (
+    <>
+      {problem !== null && <p class="empty bad">{problem}</p>}
+      {value?.length === 0 && <p class="empty meta">{none}</p>}
+      {value !== null && value.length > 0 && <ul class="store">{value.map(show)}</ul>}
+    </>
   );
 };
 
@@ -64,9 +68,9 @@ const taskWords: Readonly<Record<string, string>> = {
 
 const taskTone: Readonly<Record<string, string>> = { completed: "good", failed: "bad" };
 
-export const TasksTab = ({ seq }: { readonly seq: number }) => (
+export const TasksTab = () => (
   <Rows
-    loaded={useStoreRows<TaskRow>("tasks?limit=200", seq)}
+    loaded={useStoreRows<TaskRow>("tasks?limit=200", changesTasks)}
     none="No tasks yet."
     missing="No agent of this session has tasks."
     show={({ id, title, description, status, blocked }) => (
@@ -83,9 +87,9 @@ export const TasksTab = ({ seq }: { readonly seq: number }) => (
   />
 );
 
-export const NotesTab = ({ seq }: { readonly seq: number }) => (
+export const NotesTab = () => (
   <Rows
-    loaded={useStoreRows<{ readonly name: string; readonly content: string }>("notes", seq)}
+    loaded={useStoreRows<{ readonly name: string; readonly content: string }>("notes", changesNotes)}
     none="No notes yet."
     missing="No agent of this session keeps notes."
     show={({ name, content }) => (
@@ -99,9 +103,9 @@ export const NotesTab = ({ seq }: { readonly seq: number }) => (
   />
 );
 
-export const StateTab = ({ seq }: { readonly seq: number }) => (
+export const StateTab = () => (
   <Rows
-    loaded={useStoreRows<{ readonly key: string; readonly value: Json }>("state", seq)}
+    loaded={useStoreRows<{ readonly key: string; readonly value: Json }>("state", changesState)}
     none="No values yet."
     missing="No agent of this session shares values."
     show={({ key, value }) => (

@@ -1,4 +1,4 @@
-import { createStore } from "../parts/hooks.ts";
+import { createStore } from "../state/store.ts";
 
 /** The tabs of the panel beside the conversation, and the one that is shown. */
 

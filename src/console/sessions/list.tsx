@@ -1,7 +1,7 @@
 import type { TargetedEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Transcript } from "../../client/transcript.ts";
-import { Menu, Tabs, moveFocus } from "../parts/controls.tsx";
+import { Loading, Menu, Tabs, moveFocus } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
 import { memo, useNow, useStore } from "../parts/hooks.ts";
@@ -27,6 +27,8 @@ interface RowProps {
   readonly age: string;
   /** When it began, where another one has the same title. */
   readonly began: string;
+  /** What the server has yet to do with it; empty if nothing. */
+  readonly changing: string;
 }
 
 const Sign = ({ words }: { readonly words: StatusWords }) => {
@@ -64,7 +66,7 @@ export const SessionMenu = ({
   );
 };
 
-const Row = memo<RowProps>(({ row, words, prefix, current, age, began }) => {
+const Row = memo<RowProps>(({ row, words, prefix, current, age, began, changing }) => {
   const { go } = useApp();
   const [renaming, setRenaming] = useState(false);
   const agent = `${prefix === "" ? "" : `${prefix} `}${row.agent}`;
@@ -100,6 +102,7 @@ const Row = memo<RowProps>(({ row, words, prefix, current, age, began }) => {
           <span class="meta facts">
             {age} · {formatUsd(row.usage.cost_usd)}
           </span>
+          {changing !== "" && <span class="state late">{changing}</span>}
         </a>
       )}
       <SessionMenu row={row} name={`${titleOf(row)} ${began}`.trim()} onRename={() => setRenaming(true)} />
@@ -226,6 +229,7 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
   const { state, at, hasMore } = useStore(sessions.list);
   const { session: current } = useStore(route);
   const query = useStore(sessions.query);
+  const changing = useStore(sessions.changing);
   const prefixes = useMemo(
     () => new Map(team.get()?.agents.map(({ name, prefix }) => [name, prefix])),
     [useStore(team)],
@@ -233,7 +237,7 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
   const now = useNow(10_000);
   const described = rows.map((row) => ({ row, words: describeStatus(row, asks.get(row.id)) }));
   const shown = described.filter(({ words }) => filter === "all" || words.filter === filter);
-  if (state === "loading") return null;
+  if (state === "loading" && rows.length === 0) return <Loading />;
   const beganOf = tellApart(rows, now);
   const age = state === "failed" && <p class="empty meta">{describeOldList(at, now)}</p>;
   const more = hasMore && (
@@ -270,6 +274,7 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
                 current={row.id === current}
                 age={formatAge(row.updated_at, now)}
                 began={beganOf(row)}
+                changing={changing.get(row.id) ?? ""}
               />
             ))}
           </ul>

@@ -1,35 +1,26 @@
+import { isPassing } from "../../client/commands.ts";
 import { LimpetError } from "../../client/index.ts";
+import { delayAfter, pause } from "../../client/retry.ts";
 
-/** Repeats what did not reach the server. */
+/** Repeats what did not reach the server, or was not answered. */
 
 export const hasCode = (fault: unknown, code: string): boolean =>
   fault instanceof LimpetError && fault.problem.code === code;
 
-/** Between two tries lie so many milliseconds at most. */
-const longestPause = 5_000;
-
-/** Resolves after so long, or when the browser has a network again, or by the signal. */
-const pause = (milliseconds: number, signal: AbortSignal): Promise<unknown> =>
-  new Promise((resolve) => {
-    setTimeout(resolve, milliseconds);
-    addEventListener("online", resolve, { once: true });
-    signal.addEventListener("abort", resolve);
-  });
-
-/** Does some work again and again until the server is reached; a signal ends it with its reason. */
+/** Does some work again and again until the server answers it; a signal ends it with its reason. */
 export const untilReached = async <T>(
   work: () => Promise<T>,
   signal: AbortSignal,
-  onMissed: () => void = () => undefined,
+  onMissed: (fault: unknown) => void = () => undefined,
 ): Promise<T> => {
-  for (let wait = 500; ; wait = Math.min(2 * wait, longestPause)) {
+  for (let tries = 1; ; tries += 1) {
     signal.throwIfAborted();
     try {
       return await work();
     } catch (fault) {
-      if (!hasCode(fault, "unreachable")) throw fault;
-      onMissed();
-      await pause(wait, signal);
+      if (!isPassing(fault)) throw fault;
+      onMissed(fault);
+      await pause(delayAfter(tries), signal);
     }
   }
 };

@@ -30,10 +30,10 @@ interface Capabilities {
   readonly kinds: { readonly providers: readonly string[] };
 }
 
-export const readTeam = async (api: Api): Promise<TeamFacts> => {
+export const readTeam = async (api: Api, signal: AbortSignal): Promise<TeamFacts> => {
   const [{ team, entry_agent, kinds }, { data }] = await Promise.all([
-    api.read<Capabilities>("/capabilities"),
-    api.read<{ readonly data: readonly AgentRow[] }>("/agents?limit=200"),
+    api.read<Capabilities>("/capabilities", { signal }),
+    api.read<{ readonly data: readonly AgentRow[] }>("/agents?limit=200", { signal }),
   ]);
   const isScripted = kinds.providers.every((kind) => kind === "scripted");
   return { name: team, entry: entry_agent, agents: data, isScripted };

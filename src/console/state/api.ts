@@ -1,3 +1,5 @@
+import { answeredWithin, slowestUpload } from "../../client/call.ts";
+import { inTime } from "../../client/http.ts";
 import { LimpetError } from "../../client/index.ts";
 import type { LimpetClient } from "../../client/index.ts";
 import type { Json } from "../../chat/message.ts";
@@ -12,16 +14,11 @@ interface RequestOptions {
 }
 
 export interface Api {
-  /** Makes a request under `/v1`; a refusal is thrown as a `LimpetError`. */
+  /** Makes a request under `/v1`; a refusal, or none in time, is thrown as a `LimpetError`. */
   readonly request: (address: string, options?: RequestOptions) => Promise<Response>;
   /** Makes a request and reads its answer as JSON. */
   readonly read: <T>(address: string, options?: RequestOptions) => Promise<T>;
-  /** Reads what may not be there; null if it is not. */
-  readonly find: <T>(address: string, options?: RequestOptions) => Promise<T | null>;
 }
-
-export const isMissing = (fault: unknown): boolean =>
-  fault instanceof LimpetError && fault.problem.status === 404;
 
 /** Tells whether a fault is over once the page has a key, or another one. */
 export const isRefusal = (fault: unknown): boolean =>
@@ -29,8 +26,12 @@ export const isRefusal = (fault: unknown): boolean =>
 
 export const encodePath = (path: string): string => path.split("/").map(encodeURIComponent).join("/");
 
+/** Gives up a server that does not answer in a minute; what is sent with the request takes its time, too. */
+const limit = <T>(work: (signal: AbortSignal) => Promise<T>, { body, signal }: RequestOptions): Promise<T> =>
+  inTime(work, signal, answeredWithin + (body instanceof Blob ? body.size : 0) / slowestUpload);
+
 export const createApi = (client: () => LimpetClient): Api => {
-  const request: Api["request"] = (address, { method = "GET", body, signal } = {}) => {
+  const send: Api["request"] = (address, { method = "GET", body, signal } = {}) => {
     const [path, search] = address.split("?", 2);
     return client().request({
       method,
@@ -41,18 +42,10 @@ export const createApi = (client: () => LimpetClient): Api => {
       signal,
     });
   };
-  const read = async <T>(address: string, options?: RequestOptions): Promise<T> =>
-    (await (await request(address, options)).json()) as T;
+  const read = <T>(address: string, options: RequestOptions = {}): Promise<T> =>
+    limit(async (signal) => (await (await send(address, { ...options, signal })).json()) as T, options);
   return {
-    request,
+    request: (address, options = {}) => limit((signal) => send(address, { ...options, signal }), options),
     read,
-    find: async <T>(address: string, options?: RequestOptions) => {
-      try {
-        return await read<T>(address, options);
-      } catch (fault) {
-        if (isMissing(fault)) return null;
-        throw fault;
-      }
-    },
   };
 };

@@ -1,7 +1,7 @@
 import { createContext } from "preact";
 import { useContext, useEffect, useState } from "preact/hooks";
 import type { Transcript, TranscriptThread } from "../../client/transcript.ts";
-import type { Store } from "../parts/hooks.ts";
+import type { Store } from "./store.ts";
 import { useNow, useStore } from "../parts/hooks.ts";
 import type { TeamFacts } from "./agents.ts";
 import type { Api } from "./api.ts";

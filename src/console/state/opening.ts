@@ -1,6 +1,6 @@
 import { parseJson } from "../parts/json.ts";
-import { createStore } from "../parts/hooks.ts";
-import type { Store } from "../parts/hooks.ts";
+import { createStore } from "./store.ts";
+import type { Store } from "./store.ts";
 import { untilReached } from "./again.ts";
 import { firstPlace, putBackDraft } from "./drafts.ts";
 import { keepFiles, keepOrAsk, readFiles } from "./files.ts";
@@ -18,9 +18,15 @@ export interface KeptOpening {
   readonly files: readonly string[];
 }
 
+/** A message whose session is being created. */
+export interface WaitingOpening extends KeptOpening {
+  /** The server was not reached, or did not answer. */
+  readonly isMissed: boolean;
+}
+
 export interface Opening {
-  /** The message that waits for the server to be reached. */
-  readonly waiting: Store<KeptOpening | null>;
+  /** The message that is on its way. */
+  readonly waiting: Store<WaitingOpening | null>;
   /** Without an agent it is the team’s entry agent. What is refused stands in the field again. */
   readonly start: (agent: string | null, content: string, files: readonly File[]) => Promise<void>;
   /** Puts the message that waits into the field. */
@@ -31,21 +37,22 @@ const name = "limpet-opening";
 
 /** `create` resolves once the session is there and shown. */
 export const createOpening = (
-  create: (opening: KeptOpening) => Promise<void>,
+  create: (opening: KeptOpening, signal: AbortSignal) => Promise<void>,
   report: (work: Promise<unknown>) => void,
 ): Opening => {
-  const waiting = createStore<KeptOpening | null>(null);
+  const waiting = createStore<WaitingOpening | null>(null);
   let stop = new AbortController();
   let last: { readonly said: string; readonly key: string } | null = null;
   const open = async (opening: KeptOpening): Promise<void> => {
     stop = new AbortController();
     const { signal } = stop;
     const place = inputPlace(opening.key);
+    waiting.set({ ...opening, isMissed: false });
     try {
       await untilReached(
-        () => create(opening),
+        () => create(opening, signal),
         signal,
-        () => waiting.set(opening),
+        () => waiting.set({ ...opening, isMissed: true }),
       );
       last = null;
     } catch (fault) {

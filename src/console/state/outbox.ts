@@ -1,8 +1,8 @@
 import type { SessionClient } from "../../client/index.ts";
 import type { TranscriptInput } from "../../client/transcript.ts";
 import { nameFile } from "../conversation/problems.ts";
-import { createStore } from "../parts/hooks.ts";
-import type { Store } from "../parts/hooks.ts";
+import { createStore } from "./store.ts";
+import type { Store } from "./store.ts";
 import { hasCode, untilReached } from "./again.ts";
 import { isRefusal } from "./api.ts";
 import type { Api } from "./api.ts";
@@ -30,12 +30,10 @@ interface Uploaded {
   readonly media_type: string;
 }
 
-const upload = async (api: Api, session: string, file: File) => {
+const upload = async (api: Api, session: string, file: File, signal: AbortSignal) => {
   const address = `/sessions/${session}/files?name=${encodeURIComponent(file.name)}`;
-  const { id, media_type } = await nameFile(
-    file,
-    api.read<Uploaded>(address, { method: "POST", body: file }),
-  );
+  const send = () => api.read<Uploaded>(address, { method: "POST", body: file, signal });
+  const { id, media_type } = await nameFile(file, untilReached(send, signal));
   const type: "image" | "document" = media_type.startsWith("image/") ? "image" : "document";
   return { type, file: id, name: file.name };
 };
@@ -95,9 +93,7 @@ const createLine = (api: Api, session: SessionClient): Line => {
       let sent: Promise<unknown>;
       try {
         const [found] = await Promise.all([files, before]);
-        const uploads = (found ?? []).map((file) =>
-          untilReached(() => upload(api, session.id, file), signal),
-        );
+        const uploads = (found ?? []).map((file) => upload(api, session.id, file, signal));
         const parts = await Promise.all(uploads);
         signal.throwIfAborted();
         sent = say(input, parts);

@@ -1,11 +1,10 @@
+import { isPassing } from "../../client/commands.ts";
 import type { LimpetClient, SessionClient } from "../../client/index.ts";
 import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
-import { createStore } from "../parts/hooks.ts";
-import type { Store } from "../parts/hooks.ts";
-import { nameFile } from "../conversation/problems.ts";
+import { createStore } from "./store.ts";
+import type { Store } from "./store.ts";
 import { hasCode } from "./again.ts";
-import { encodePath, isMissing } from "./api.ts";
 import type { Api } from "./api.ts";
 import { putBackDraft } from "./drafts.ts";
 import { readFiles } from "./files.ts";
@@ -48,10 +47,6 @@ export interface SessionControl {
   readonly takeBack: (input: PendingMessage) => Promise<void>;
   /** A message that waits for the end of the run joins it now. */
   readonly sendNow: (input: TranscriptInput) => Promise<void>;
-  /** Writes a file of the workspace. */
-  readonly putFile: (path: string, file: File) => Promise<void>;
-  /** Reads a text file of the workspace; null if there is none. */
-  readonly readFile: (path: string, signal: AbortSignal) => Promise<string | null>;
   readonly threadOf: (entry: string) => string;
   readonly loadWhole: (call: CallEntry) => Promise<void>;
   /** When the connection was lost; null while there is one. */
@@ -137,7 +132,7 @@ const createAnswers = (session: SessionClient): Pick<SessionControl, "answer" | 
       drop();
     } catch (fault) {
       // What did not get there, or not with this key, goes out when the session is shown again.
-      if (!hasCode(fault, "unreachable") && !hasCode(fault, "unauthenticated")) drop();
+      if (!isPassing(fault) && !hasCode(fault, "unauthenticated")) drop();
       throw fault;
     }
   };
@@ -155,7 +150,6 @@ export const openSession = (
   const session = client.sessions.get(id);
   const open = session.open();
   const outbox = createOutbox(api, session, report);
-  const path = `/sessions/${id}`;
   const threadOf = (entry: string): string =>
     open.getSnapshot().threads.find(({ entries }) => entries.some((each) => each.id === entry))?.id ?? "main";
   return {
@@ -166,19 +160,6 @@ export const openSession = (
     ...createAnswers(session),
     cancel: async (mode = "now") => void (await session.cancel({ mode })),
     compact: async () => void (await session.compact()),
-    putFile: async (name, file) =>
-      void (await nameFile(
-        file,
-        api.request(`${path}/workspace/${encodePath(name)}`, { method: "PUT", body: file }),
-      )),
-    readFile: async (file, signal) => {
-      try {
-        return await (await api.request(`${path}/workspace/${encodePath(file)}`, { signal })).text();
-      } catch (fault) {
-        if (isMissing(fault)) return null;
-        throw fault;
-      }
-    },
     threadOf,
     loadWhole: ({ id: entry }) => open.loadWhole(threadOf(entry), entry),
     lostAt: followLoss(open),

@@ -1,5 +1,6 @@
-import { createStore } from "../parts/hooks.ts";
-import type { Store } from "../parts/hooks.ts";
+import { createStore } from "./store.ts";
+import type { Store } from "./store.ts";
+import { createReader } from "../parts/reader.ts";
 import type { SessionRow } from "../sessions/status.ts";
 import { isRefusal } from "./api.ts";
 import type { Api } from "./api.ts";
@@ -21,17 +22,20 @@ export interface SessionList {
   readonly hasMore: boolean;
   /** The kind of the open ask of each session that has one. */
   readonly asks: ReadonlyMap<string, string>;
-  /** When the rows were read. */
+  /** When the rows were asked for; 0 if they never came. */
   readonly at: number;
-  readonly problem: string | null;
 }
 
 export interface Sessions {
   readonly list: Store<SessionList>;
   /** What the list is narrowed to; empty shows all. */
   readonly query: Store<string>;
-  /** Reads the list now. */
+  /** What the server has yet to do with sessions, in words, by their ids. */
+  readonly changing: Store<ReadonlyMap<string, string>>;
+  /** Reads the list now, or once more after the read under way. */
   readonly refresh: () => void;
+  /** Reads the list anew: what is read just now is of no use. */
+  readonly restart: () => void;
   /** Reads older sessions, too. */
   readonly readMore: () => void;
   readonly rename: (id: string, title: string) => Promise<void>;
@@ -39,6 +43,7 @@ export interface Sessions {
   readonly remove: (id: string) => Promise<void>;
 }
 
+/** So many milliseconds after it was read, the list is read again. */
 const refreshEvery = 5_000;
 
 /** So many sessions are read at first, and so many more each time older ones are asked for. */
@@ -48,66 +53,107 @@ export const sessionsPerPage = 200;
 const askPages = 5;
 
 /** Without the scope to answer asks there are none to show. */
-const readAsks = async (api: Api): Promise<readonly AskRow[]> => {
+const readAsks = async (api: Api, signal: AbortSignal): Promise<readonly AskRow[]> => {
   try {
     const address = "/asks?status=open&limit=200";
-    return (await readPages<AskRow>((cursor) => api.read(address + cursor), askPages)).rows;
+    return (await readPages<AskRow>((cursor) => api.read(address + cursor, { signal }), askPages)).rows;
   } catch (fault) {
     if (fault instanceof LimpetError && fault.problem.status === 403) return [];
     throw fault;
   }
 };
 
-export const createSessions = (api: Api): Sessions => {
-  const list = createStore<SessionList>({
-    state: "loading",
-    rows: [],
-    hasMore: false,
-    asks: new Map(),
-    at: 0,
-    problem: null,
-  });
-  const query = createStore("");
-  let reading = 0;
-  let pages = 1;
-  const read = async (): Promise<void> => {
-    const mine = (reading += 1);
-    const q = query.get().trim();
-    const search = q === "" ? "" : `&q=${encodeURIComponent(q)}`;
+/** Reads the sessions that a query finds, and what they ask. */
+const readList = async (
+  api: Api,
+  query: string,
+  pages: number,
+  signal: AbortSignal,
+): Promise<SessionList> => {
+  const at = Date.now();
+  const search = query === "" ? "" : `&q=${encodeURIComponent(query)}`;
+  const address = `/sessions?order=-updated_at&limit=${sessionsPerPage}${search}`;
+  const [{ rows, hasMore }, asks] = await Promise.all([
+    readPages<SessionRow>((cursor) => api.read(address + cursor, { signal }), pages),
+    readAsks(api, signal),
+  ]);
+  const kinds = new Map(asks.map(({ session, kind }) => [session, kind]));
+  return { state: "ready", rows, hasMore, asks: kinds, at };
+};
+
+type RowsChange = (rows: SessionList["rows"]) => SessionList["rows"];
+
+const noList: SessionList = {
+  state: "loading",
+  rows: [],
+  hasMore: false,
+  asks: new Map(),
+  at: 0,
+};
+
+type SessionChanges = Pick<Sessions, "changing" | "rename" | "clear" | "remove">;
+
+/** Changes sessions; what the server has changed is in the list at once. */
+const createChanges = (api: Api, { list }: Pick<Sessions, "list">, restart: () => void): SessionChanges => {
+  const changing = createStore<ReadonlyMap<string, string>>(new Map());
+  const change = async (
+    id: string,
+    words: string,
+    work: Promise<unknown>,
+    edit: RowsChange = (rows) => rows,
+  ): Promise<void> => {
+    changing.set((before) => new Map(before).set(id, words));
     try {
-      const address = `/sessions?order=-updated_at&limit=${sessionsPerPage}${search}`;
-      const [{ rows, hasMore }, asks] = await Promise.all([
-        readPages<SessionRow>((cursor) => api.read(address + cursor), pages),
-        readAsks(api),
-      ]);
-      if (mine !== reading) return;
-      const kinds = new Map(asks.map(({ session, kind }) => [session, kind]));
-      list.set({ state: "ready", rows, hasMore, asks: kinds, at: Date.now(), problem: null });
-    } catch (fault) {
-      if (mine !== reading) return;
-      const problem = fault instanceof Error ? fault.message : String(fault);
-      list.set((before) => ({ ...before, state: isRefusal(fault) ? "refused" : "failed", problem }));
+      await work;
+    } finally {
+      changing.set((before) => new Map([...before].filter(([other]) => other !== id)));
     }
+    list.set((before) => ({ ...before, rows: edit(before.rows) }));
+    // What is read just now may be older.
+    restart();
   };
-  const refresh = (): void => void read();
-  const change = async (work: Promise<unknown>): Promise<void> => {
-    await work;
-    await read();
+  return {
+    changing,
+    rename: (id, title) => {
+      const sent = api.request(`/sessions/${id}`, { method: "PATCH", body: { title } });
+      return change(id, "Being renamed", sent, (rows) =>
+        rows.map((row) => (row.id === id ? { ...row, title } : row)),
+      );
+    },
+    clear: (id) => {
+      const sent = api.request(`/sessions/${id}/clear`, { method: "POST", body: {} });
+      return change(id, "Being cleared", sent);
+    },
+    remove: (id) => {
+      const sent = api.request(`/sessions/${id}`, { method: "DELETE" });
+      return change(id, "Being deleted", sent, (rows) => rows.filter((row) => row.id !== id));
+    },
   };
+};
+
+/** `isSeen` tells whether somebody looks at the page: else the list need not be fresh. */
+export const createSessions = (api: Api, isSeen: () => boolean): Sessions => {
+  const list = createStore(noList);
+  const query = createStore("");
+  let pages = 1;
+  let next: ReturnType<typeof setTimeout> | undefined;
+  const { refresh, restart } = createReader(async (signal) => {
+    clearTimeout(next);
+    try {
+      const read = await readList(api, query.get().trim(), pages, signal);
+      if (!signal.aborted) list.set(read);
+    } catch (fault) {
+      if (signal.aborted) return;
+      list.set((before) => ({ ...before, state: isRefusal(fault) ? "refused" : "failed" }));
+    } finally {
+      next = setTimeout(() => isSeen() && refresh(), refreshEvery);
+    }
+  });
   const show = (count: number): void => {
     pages = count;
-    refresh();
+    restart();
   };
   query.subscribe(() => show(1));
-  setInterval(() => document.hidden || refresh(), refreshEvery);
-  document.addEventListener("visibilitychange", () => document.hidden || refresh());
-  return {
-    list,
-    query,
-    refresh,
-    readMore: () => show(pages + 1),
-    rename: (id, title) => change(api.request(`/sessions/${id}`, { method: "PATCH", body: { title } })),
-    clear: (id) => change(api.request(`/sessions/${id}/clear`, { method: "POST", body: {} })),
-    remove: (id) => change(api.request(`/sessions/${id}`, { method: "DELETE" })),
-  };
+  const readMore = (): void => show(pages + 1);
+  return { list, query, refresh, restart, readMore, ...createChanges(api, { list }, restart) };
 };
