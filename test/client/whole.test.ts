@@ -105,7 +105,8 @@ const openPlayed = async () => {
   };
   const open = createClient({
     url: "http://limpet.test",
-    fetch: async (address, init) => answer(String(address), init?.signal),
+    fetch: async (address, init) =>
+      answer(address instanceof Request ? address.url : String(address), init?.signal),
   })
     .sessions.get("s_1")
     .open();
