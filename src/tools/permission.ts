@@ -145,9 +145,16 @@ export const namesTool = ({ tool, act }: PermissionRule, name: string, does: rea
     ? act !== undefined && does.some((done) => includesAct(act, done))
     : matchesGlob(tool, name, { segments: false });
 
+const dayMs = 86_400_000;
+
+/** Returns when a rule no longer applies, in milliseconds since the epoch; a date includes its day, in UTC. */
+export const expiryOf = ({ expires }: PermissionRule): number => {
+  if (expires === undefined) return Infinity;
+  return Date.parse(expires) + (expires.includes("T") ? 0 : dayMs);
+};
+
 /** Returns whether a rule holds at a time, in milliseconds since the epoch. */
-export const isUnexpired = ({ expires }: PermissionRule, now: number): boolean =>
-  expires === undefined || Date.parse(expires) > now;
+export const isUnexpired = (rule: PermissionRule, now: number): boolean => expiryOf(rule) > now;
 
 /** Returns whether a rule is about this tool or act, and has not expired. */
 const isInForce = (rule: PermissionRule, { tool, now }: PermissionCall, { act }: Target): boolean =>

@@ -37,7 +37,7 @@ const ruleSchema = z
         "invalid_value: write a date like 2027-01-31, or a time like 2027-01-31T18:00:00Z",
       )
       .optional()
-      .describe("Date after which the rule no longer applies."),
+      .describe("When the rule no longer applies: a time, or the last day on which it does, in UTC."),
   })
   .refine((rule) => (rule.tool === undefined) !== (rule.act === undefined), {
     error: "exclusive_keys: a rule names exactly one of tool and act",

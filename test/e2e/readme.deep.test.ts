@@ -124,7 +124,9 @@ const checkTeam = ({ text, place }: Block): void => {
   const providers = text.includes("providers:")
     ? ""
     : "providers: [{ name: p, kind: openai, model: gpt-6.1-terra }]\n";
-  const agents = text.includes("agents:") ? "" : "agents: [{ name: helper }]\n";
+  const [, server] = /^mcp_servers:\n {2}- name: (\w+)$/m.exec(text) ?? [];
+  const toolboxes = server === undefined ? "" : `, toolboxes: [${server}]`;
+  const agents = text.includes("agents:") ? "" : `agents: [{ name: helper${toolboxes} }]\n`;
   const { team, diagnostics } = compileTeam(new Map([["team.yaml", providers + agents + text]]), {
     name: "acme",
   });

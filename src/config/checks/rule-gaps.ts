@@ -5,7 +5,7 @@ import { gitCommit } from "../../toolboxes/git/git-commit.ts";
 import { actsOf, boundActsOf, isFileAct } from "../../tools/acts.ts";
 import type { Act } from "../../tools/acts.ts";
 import type { Tool } from "../../tools/define-tool.ts";
-import { isUnexpired, namesTool, verdict } from "../../tools/permission.ts";
+import { expiryOf, isUnexpired, namesTool, verdict } from "../../tools/permission.ts";
 import type { Path } from "../document/diagnostics.ts";
 import type { AgentShape, TeamDraft } from "../draft.ts";
 import { builtInDefinitions } from "../known.ts";
@@ -54,9 +54,7 @@ const isWithin = (wide: string | undefined, narrow: string | undefined, act: Act
   return narrow !== undefined && isFileAct(act) && narrowPaths([wide], [narrow]).includes(narrow);
 };
 
-const outlasts = (rule: Rule, guarding: Rule): boolean =>
-  rule.expires === undefined ||
-  (guarding.expires !== undefined && Date.parse(rule.expires) >= Date.parse(guarding.expires));
+const outlasts = (rule: Rule, guarding: Rule): boolean => expiryOf(rule) >= expiryOf(guarding);
 
 /** Returns whether a rule restricts one act of a tool as strictly as the guard. */
 const holds = (rule: Rule, tool: Tool, way: Act, { rule: guarding, act }: Guard): boolean => {
