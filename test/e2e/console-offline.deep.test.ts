@@ -289,7 +289,6 @@ test("AP-54: a decision that is made offline goes out after a reload, with its r
   const kept = () => page.evaluate<string | null>(`sessionStorage["limpet-answers ${session}"] ?? null`);
   await expect.poll(kept).toContain("the sea is not gentle");
   expect(await resolutionsIn(session)).toEqual([]);
-  await page.unroute("**/v1/**");
   // A page that has no key yet is refused; the answer waits for the key.
   let refusals = 0;
   const refuse = async (route: Route): Promise<void> => {
@@ -299,6 +298,7 @@ test("AP-54: a decision that is made offline goes out after a reload, with its r
     await route.fulfill({ status: 401, contentType: "application/problem+json", body });
   };
   await page.route("**/asks/*", refuse);
+  await page.unroute("**/v1/**");
   await page.reload();
   await expect.poll(() => refusals).toBeGreaterThan(0);
   await page.unroute("**/asks/*");
