@@ -145,12 +145,10 @@ export const namesTool = ({ tool, act }: PermissionRule, name: string, does: rea
     ? act !== undefined && does.some((done) => includesAct(act, done))
     : matchesGlob(tool, name, { segments: false });
 
-const dayMs = 86_400_000;
-
 /** Returns when a rule no longer applies, in milliseconds since the epoch; a date includes its day, in UTC. */
 export const expiryOf = ({ expires }: PermissionRule): number => {
   if (expires === undefined) return Infinity;
-  return Date.parse(expires) + (expires.includes("T") ? 0 : dayMs);
+  return Date.parse(expires.includes("T") ? expires : `${expires}T24:00:00Z`);
 };
 
 /** Returns whether a rule holds at a time, in milliseconds since the epoch. */

@@ -82,6 +82,7 @@ export const changeBodies: ChangeBodies = {
 };
 
 export const pathBody = z.strictObject({ path: z.string() });
+
 /** Number of entries that one list names. */
 const mostListed = 10_000;
 
