@@ -286,9 +286,11 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     if (live?.isPastRetention() === true) this.#remove(null);
     if (live === null || this.#session() === null) return void (await this.#removal.finish());
     if (deadDrives > maxDeadDrives) live.update((draft) => poisonRuns(draft, maxDeadDrives));
-    await this.#clock.drive(async () => {
+    const work = (): Promise<void> => {
       this.#pump();
-      await live.driver.idle();
+      return live.driver.idle();
+    };
+    await this.#clock.drive(work, async () => {
       if (this.#loader.confirmSurvival(live)) await this.#index.flush(live.read(), true);
     });
   }

@@ -15,8 +15,11 @@ export interface Clock {
   readonly keep: (alarm: number | null) => void;
   /** Forgets all work and deadlines, and wakes at `at`, or never. */
   readonly reset: (at: number | null) => void;
-  /** Runs a drive until `idle`, `renew` or for ten minutes; the next alarm joins what is still alive then. */
-  readonly drive: (idle: () => Promise<void>) => Promise<void>;
+  /**
+   * Runs a drive: `work`, then `rest`. It ends earlier at `renew` or after ten minutes; the next alarm joins the work that is
+   * still alive then, and rests after it.
+   */
+  readonly drive: (work: () => Promise<void>, rest: () => Promise<void>) => Promise<void>;
   /** Leaves what is still alive to the next alarm at once: the platform lets each event send so many requests. */
   readonly renew: () => void;
   /** Calls `run` once in about `ms`. */
@@ -32,16 +35,17 @@ export interface Clock {
 
 const maxDriveMs = 600_000;
 
-/** Waits for the work of a drive until it has ended, ten minutes have passed, or `end` is called. */
+/** Waits for the steps of a drive, one after the other, until ten minutes have passed or `end` is called. */
 const createDriveWait = () => {
-  let limit = Promise.withResolvers<void>();
+  let limit = Promise.withResolvers<boolean>();
+  const end = (): void => limit.resolve(true);
   return {
-    end: (): void => limit.resolve(),
-    wait: async (work: Promise<void>): Promise<void> => {
+    end,
+    wait: async (...steps: readonly (() => Promise<void>)[]): Promise<void> => {
       limit = Promise.withResolvers();
-      const timer = setTimeout(limit.resolve, maxDriveMs);
+      const timer = setTimeout(end, maxDriveMs);
       try {
-        await Promise.race([work, limit.promise]);
+        for (const step of steps) if (await Promise.race([step().then(() => false), limit.promise])) return;
       } finally {
         clearTimeout(timer);
       }
@@ -87,12 +91,12 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
 
   return {
     schedule,
-    drive: async (idle) => {
+    drive: async (work, rest) => {
       driving = true;
       armed = null;
       tick();
       try {
-        await driveWait.wait(idle());
+        await driveWait.wait(work, rest);
       } finally {
         driving = false;
         driveWaits.cancel();

@@ -284,8 +284,15 @@ const commitOutcome = (host: Host, change: (draft: Draft) => void): void =>
     advanceSession(draft);
   });
 
+/**
+ * Pieces of work that one event of the object begins. The platform lets it send 50 requests on its free plan, and a piece,
+ * such as a call of an MCP server, may take three.
+ */
+const worksOfEvent = 15;
+
 export const createDriver = (host: Host): Driver => {
   const works = createWorkRegistry();
+  let begun = 0;
   const tickets = createTickets(host);
   const shared = { host, tickets, cache: createToolCache(), browserLock: createLock() };
   let stopped = false;
@@ -297,6 +304,8 @@ export const createDriver = (host: Host): Driver => {
   const begin = (intent: Intent): void => {
     const wanting = host.read();
     const { stop, gone } = works.add(intent.key);
+    begun += 1;
+    if (begun % worksOfEvent === 0) host.renewDrive();
     const work: WorkContext = {
       ...shared,
       stop,

@@ -17,13 +17,16 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Refuses all requests of a new session to the model until a second alarm comes, and so another than the run's first. */
-const useUpRequests = async (session: Session): Promise<void> => {
+/** Counts the alarms of a new session's object from now on. */
+const countAlarms = async (session: Session) => {
   // No alarm is under way in an object that has left memory.
   await session.evict();
-  const alarms = await runInDurableObject(session.stub(), (object: DurableObject) =>
-    vi.spyOn(object, "alarm"),
-  );
+  return runInDurableObject(session.stub(), (object: DurableObject) => vi.spyOn(object, "alarm"));
+};
+
+/** Refuses all requests of a new session to the model until a second alarm comes, and so another than the run's first. */
+const useUpRequests = async (session: Session): Promise<void> => {
+  const alarms = await countAlarms(session);
   vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
     const address = input instanceof Request ? input.url : String(input);
     const isRefused = address.startsWith("https://model.example.com/") && alarms.mock.calls.length < 2;
@@ -59,4 +62,20 @@ test("SE-34: ★ an agent whose requests the platform refuses goes on at the nex
   letGo(session.id);
   await session.quiet();
   watch.close();
+});
+
+test("SE-34: ★ a run of many calls of a server sends no more requests between two alarms than the platform permits", async () => {
+  const session = await create("borrower");
+  const alarms = await countAlarms(session);
+  const sent: number[] = [];
+  vi.spyOn(globalThis, "fetch").mockImplementation((input, init) => {
+    const alarm = alarms.mock.calls.length;
+    sent[alarm] = (sent[alarm] ?? 0) + 1;
+    return (sent[alarm] ?? 0) > 50 ? Promise.reject(new Error(refusal)) : network(input, init);
+  });
+  await session.send("i1", "Take the whole shelf");
+  await session.quiet();
+  const log = await session.events();
+  const outcomes = log.flatMap((event) => (event.type === "tool_call_end" ? [event.data.outcome] : []));
+  expect(outcomes).toEqual(Array.from({ length: 60 }, () => "ok"));
 });

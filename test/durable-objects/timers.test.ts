@@ -99,7 +99,10 @@ test("★ RE-3 SE-34: a deadline is heeded in time though its drive still waits 
     clock.schedule(true, null);
   });
   const report = Promise.withResolvers<void>();
-  const drive = clock.drive(() => report.promise);
+  const drive = clock.drive(
+    () => Promise.resolve(),
+    () => report.promise,
+  );
   clock.schedule(true, null);
   clock.schedule(false, begin + 500);
   vi.advanceTimersByTime(5_000);
@@ -107,4 +110,26 @@ test("★ RE-3 SE-34: a deadline is heeded in time though its drive still waits 
   report.resolve();
   await drive;
   expect(alarms).toEqual([begin + 5_000]);
+});
+
+test("SE-34: of drives that follow each other in one run, only the last comes to rest", async () => {
+  const storage = {
+    setAlarm: () => undefined,
+    deleteAlarm: () => undefined,
+  } as unknown as DurableObjectStorage;
+  const clock = createClock(storage, Date.now, () => undefined);
+  const run = Promise.withResolvers<void>();
+  const rests: string[] = [];
+  const drive = (name: string): Promise<void> =>
+    clock.drive(
+      () => run.promise,
+      async () => void rests.push(name),
+    );
+  const first = drive("first");
+  clock.renew();
+  await first;
+  const second = drive("second");
+  run.resolve();
+  await second;
+  expect(rests).toEqual(["second"]);
 });

@@ -338,11 +338,20 @@ replies:
   {
     name: "borrower",
     toolboxes: "[library]",
+    agent: repeating,
     replies: `
-replies:
-  - reply: [{ call: library__lend, args: {} }]
-  - reply: [{ call: library__keep, args: {} }]
-  - reply: [{ text: "Borrowed." }]`,
+scenes:
+  - name: lends again and again
+    when: { input: { contains: shelf }, times: 60 }
+    reply: [{ call: library__lend, args: {} }]
+  - name: lends
+    when: { turn: 1 }
+    reply: [{ call: library__lend, args: {} }]
+  - name: keeps
+    when: { turn: 2 }
+    reply: [{ call: library__keep, args: {} }]
+  - name: over
+    reply: [{ text: "Borrowed." }]`,
   },
 ];
 
