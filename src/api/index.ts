@@ -1,4 +1,5 @@
 import { Hono } from "hono";
+import { TrieRouter } from "hono/router/trie-router";
 import { ProblemError, refuse } from "../session/problems.ts";
 import type { Principal } from "../session/rpc.ts";
 import { sessionIdPattern } from "../engine/access/names.ts";
@@ -101,7 +102,8 @@ async function dispatch(context: RequestContext, route: Route): Promise<Response
 
 /** Registers the routes with Hono, which decodes path parameters once. */
 function createApp(): Hono<{ Bindings: RequestContext }> {
-  const app = new Hono<{ Bindings: RequestContext }>();
+  // Hono's default router compiles one expression of all routes at a cold isolate's first request: 2.5 times the whole of this one.
+  const app = new Hono<{ Bindings: RequestContext }>({ router: new TrieRouter() });
   for (const route of routes) {
     const paths = route.alias === undefined ? [route.path] : [route.path, route.path.replace(/^\/v1/, "")];
     app.on(route.method, paths, (c) => {
