@@ -28,26 +28,58 @@ const maxDrainedBytes = 100 * 1024 * 1024;
 /** Bytes of bodies that the requests of an isolate hold together: it has 128 MB for all of them and their copies. */
 const maxHeldBytes = 40 * 1024 * 1024;
 
-let heldBytes = 0;
-const heldBy = new WeakMap<Request, number>();
+/** Milliseconds for which a body keeps its room: then it gives way to others, so that who sends slowly holds up nobody. */
+const keptMs = 10_000;
 
-const holdBytes = (request: Request, count: number): boolean => {
-  if (heldBytes + count > maxHeldBytes) return false;
-  heldBytes += count;
-  heldBy.set(request, (heldBy.get(request) ?? 0) + count);
-  return true;
+interface HeldBody {
+  readonly since: number;
+  bytes: number;
+  /** Pieces that were read so far; null once the reader has them. */
+  pieces: Uint8Array[] | null;
+}
+
+/** Bodies by request, the oldest first. The runtime ends a request whose client leaves without a word: none stays for that. */
+const heldBodies = new Map<Request, HeldBody>();
+let heldBytes = 0;
+
+/** Releases the body of a request when nothing needs it any more. */
+export const releaseBody = (request: Request): void => {
+  heldBytes -= heldBodies.get(request)?.bytes ?? 0;
+  heldBodies.delete(request);
 };
 
-/** Releases the bytes of a request's body when the request is over. */
-export const releaseBody = (request: Request): void => {
-  heldBytes -= heldBy.get(request) ?? 0;
-  heldBy.delete(request);
+/** Releases old bodies that were read, and others if there is no room for some more bytes; returns whether there is then. */
+const makeRoom = (count: number): boolean => {
+  for (const [request, { since, pieces }] of heldBodies) {
+    if (Date.now() - since < keptMs) break;
+    if (pieces === null || heldBytes + count > maxHeldBytes) releaseBody(request);
+  }
+  return heldBytes + count <= maxHeldBytes;
+};
+
+/** Keeps a piece of a body; without room the body is released, and the rest of it is not kept either. */
+const keepPiece = (request: Request, piece: Uint8Array): void => {
+  if (!makeRoom(piece.byteLength)) releaseBody(request);
+  const body = heldBodies.get(request);
+  if (body === undefined) return;
+  heldBytes += piece.byteLength;
+  body.bytes += piece.byteLength;
+  body.pieces?.push(piece);
 };
 
 const refuseFull = (): never =>
   refuse("overloaded", "The bodies of other requests use all available memory. Send it again.", {
     retryAfterMs: 1_000,
   });
+
+/** Yields the pieces of a body as they arrive. A client that breaks off is no fault of the server. */
+async function* piecesOf({ body }: Request): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body ?? [];
+  } catch {
+    refuse("invalid_request", "The body broke off. Send it again.");
+  }
+}
 
 interface ReadPieces {
   readonly pieces: readonly Uint8Array[];
@@ -61,21 +93,20 @@ interface ReadPieces {
 export async function readPieces(request: Request, limit: number): Promise<ReadPieces> {
   const announced = Number(request.headers.get("Content-Length") ?? 0);
   if (announced > maxDrainedBytes) refuseTooLarge(limit);
-  const pieces: Uint8Array[] = [];
+  heldBodies.set(request, { since: Date.now(), bytes: 0, pieces: [] });
   let size = 0;
-  let isFull = false;
-  for await (const piece of request.body ?? []) {
+  for await (const piece of piecesOf(request)) {
     size += piece.byteLength;
     if (size > maxDrainedBytes) refuseTooLarge(limit);
-    isFull ||= !holdBytes(request, piece.byteLength);
-    if (size <= limit && !isFull) pieces.push(piece);
-    else {
-      pieces.length = 0;
-      releaseBody(request);
-    }
+    if (size > limit) releaseBody(request);
+    else keepPiece(request, piece);
   }
   if (size > limit) refuseTooLarge(limit);
-  return isFull ? refuseFull() : { pieces, size };
+  const body = heldBodies.get(request);
+  const pieces = body?.pieces ?? null;
+  if (body === undefined || pieces === null) return refuseFull();
+  body.pieces = null;
+  return { pieces, size };
 }
 
 /** Reads a body's bytes as a whole. */

@@ -1,5 +1,5 @@
 import * as fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { depthOf } from "../../src/chat/json.ts";
 import { readBody, readPieces, releaseBody } from "../../src/api/body.ts";
 import { anId, problemOf, setUp } from "./harness.ts";
@@ -215,6 +215,36 @@ test("★ AP-8 RE-C37: an isolate holds 40 MiB of bodies at once; another one is
   const again = [body(32), body(8)];
   for (const request of again) await readPieces(request, 32 * mebi);
   for (const request of again) releaseBody(request);
+});
+
+test("★ AP-8 RE-C37: a body that is over ten seconds old gives way to others, sent slowly or held by a request that was cut", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  try {
+    const mebi = 1024 * 1024;
+    const slow = new TransformStream<Uint8Array, Uint8Array>();
+    const writer = slow.writable.getWriter();
+    const slowRead = readPieces(post(slow.readable), 32 * mebi);
+    await writer.write(new Uint8Array(mebi));
+    for (const count of [31, 8]) await readPieces(post(pieces(count).stream), 32 * mebi);
+    vi.advanceTimersByTime(10_000);
+    const young = post(pieces(32).stream);
+    expect((await readPieces(young, 32 * mebi)).size).toBe(32 * mebi);
+    const next = post(pieces(8).stream);
+    expect((await readPieces(next, 32 * mebi)).size).toBe(8 * mebi);
+    await writer.write(new Uint8Array(mebi));
+    await writer.close();
+    await expect(slowRead).rejects.toMatchObject({ problem: { code: "overloaded" } });
+    for (const request of [young, next]) releaseBody(request);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test("RE-12: a client that breaks off its body is refused, and no fault of the server", async () => {
+  const broken = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.error(new Error("Network connection lost.")),
+  });
+  expect(await codeOf(post(broken))).toBe("invalid_request");
 });
 
 test("★ AP-8: what the body of a request held is given back with its answer, also of one that is refused", async () => {

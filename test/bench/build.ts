@@ -24,7 +24,7 @@ export const { ${classes.join(", ")} } = classes;
 const configText = `name = "bench-limpet"
 main = "worker.js"
 compatibility_date = "2026-11-01"
-compatibility_flags = ["global_fetch_strictly_public", "nodejs_compat_do_not_populate_process_env"]
+compatibility_flags = ["enable_request_signal", "global_fetch_strictly_public", "nodejs_compat_do_not_populate_process_env"]
 send_metrics = false
 keep_names = false
 ${classes.map((name) => `[exports.${name}]\ntype = "durable-object"\nstorage = "sqlite"\n`).join("\n")}`;

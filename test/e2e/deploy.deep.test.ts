@@ -63,10 +63,10 @@ test("TB-1: no Worker finds its bindings in process.env, in no environment, a ne
   writeFileSync(config, readFileSync(join(root, "wrangler.toml"), "utf8") + environmentText("acme", []));
   const flagsOf = (file: string, env?: string): unknown =>
     unstable_readConfig({ config: file, ...(env === undefined ? {} : { env }) }).compatibility_flags;
-  const flags = ["global_fetch_strictly_public", "nodejs_compat_do_not_populate_process_env"];
-  expect(flagsOf(join(root, "src/sandbox/worker/wrangler.toml"))).toEqual(flags);
+  const shared = ["global_fetch_strictly_public", "nodejs_compat_do_not_populate_process_env"];
+  expect(flagsOf(join(root, "src/sandbox/worker/wrangler.toml"))).toEqual(shared);
   for (const env of [undefined, "acme", ...teams.filter((name) => name !== "default")])
-    expect(flagsOf(config, env), env).toEqual(flags);
+    expect(flagsOf(config, env), env).toEqual(["enable_request_signal", ...shared]);
 });
 
 test("CF-3: a mistake in the team stops the deploy with its place, a sentence and a suggestion", async () => {

@@ -1,5 +1,6 @@
 import { fieldsOf } from "../../chat/json.ts";
 import { toResponse } from "../answers.ts";
+import { releaseBody } from "../body.ts";
 import type { RequestFields } from "../body.ts";
 import { ProblemError, problemKinds } from "../../session/problems.ts";
 import { callSession, readIdempotencyKey } from "../calls.ts";
@@ -232,6 +233,7 @@ export async function sendAndWait(
   const { wait, input } = splitWait(body, defaultWait);
   const key = readIdempotencyKey(context.request, body);
   const reply = await callSession(context, { op: "send", params: input, key });
+  releaseBody(context.request);
   if (wait === 0) return toResponse(reply);
   const reader = allowReading(context);
   const receipt = receiptOf(reply.json);
