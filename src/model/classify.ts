@@ -123,6 +123,7 @@ const outOfMoneyPattern =
 const refusedReasoning: readonly RegExp[] = [
   /invalid `?(signature|data)`? in `?(redacted_)?thinking/i,
   /thinking`? blocks in the latest assistant message cannot be modified/i,
+  /when `?thinking`? is (disabled|enabled), an? .{0,40}assistant`? message/i,
   /thought.?signature is (not valid|invalid)|corrupted thought/i,
   /encrypted.(reasoning )?content\b.{0,99} (could not be (verified|decrypted)|not issued)/i,
   /could not decrypt the provided encrypted.content/i,

@@ -298,6 +298,16 @@ test.each([
     message:
       "messages.5.content.1: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
   }),
+  error({
+    type: "invalid_request_error",
+    message:
+      "messages.1.content.0: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request.",
+  }),
+  error({
+    type: "invalid_request_error",
+    message:
+      "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block",
+  }),
   [error({ code: 400, status: "INVALID_ARGUMENT", message: "Thought signature is not valid." })],
 ])("MO-3 MO-25: %j is reasoning that the provider refuses", (body) => {
   expect(at(400, body)).toMatchObject({ code: "reasoning_refused", retryable: false });
