@@ -111,13 +111,20 @@ const thinkByBudget = (request: ModelRequest, target: WireTarget): AnthropicThin
   return { thinking: { type: "enabled", budget_tokens: budget }, maxTokens, on: true };
 };
 
+/** Returns whether a model thinks without being asked to; one that takes sampling and need not think does not. */
+const thinksUnasked = ({
+  reasoning,
+  reasoning_off: mayBeOff,
+  sampling,
+}: WireTarget["capabilities"]): boolean => reasoning === "adaptive" && !(mayBeOff && sampling);
+
 const thinkByEffort = (
   request: ModelRequest,
   { capabilities, traits, maxOutput }: WireTarget,
 ): AnthropicThinking => {
   const maxTokens = Math.min(request.maxTokens, maxOutput);
   const wanted = effortOf(request);
-  if (wanted === undefined) return { maxTokens, on: capabilities.reasoning === "adaptive" };
+  if (wanted === undefined) return { maxTokens, on: thinksUnasked(capabilities) };
   if (wanted === "none" && capabilities.reasoning_off)
     return { thinking: { type: "disabled" }, maxTokens, on: false };
   const effort = nearestEffort(wanted, traits.efforts) as NonNullable<AnthropicThinking["effort"]>;
