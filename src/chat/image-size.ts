@@ -97,3 +97,26 @@ export const imageSize = (base64: string): ImageSize | null => {
   const size = readPngSize(bytes) ?? readGifSize(bytes) ?? readWebpSize(bytes) ?? readJpegSize(bytes);
   return size !== null && size.width > 0 && size.height > 0 ? size : null;
 };
+
+/** Longest base64 of an image that models still accept, and the most pixels of its longer side. */
+export const longestImage = 5 * 1024 * 1024;
+const maxImageBytes = (longestImage / 4) * 3;
+const maxImagePixels = 8_000;
+
+/** Says which images can be shown. */
+export const imageAdvice = `Use a PNG, JPEG, GIF or WebP image of at most ${maxImageBytes} bytes and ${maxImagePixels} pixels a side.`;
+
+export type ImageCheck =
+  | { readonly ok: true; readonly type: ImageSize["type"] }
+  | { readonly ok: false; readonly problem: string };
+
+/** Returns the format of an image that models accept, given as base64, or a sentence about why they would refuse it. */
+export const checkImage = (base64: string): ImageCheck => {
+  const refuse = (why: string): ImageCheck => ({ ok: false, problem: `${why}, so it cannot be shown.` });
+  if (base64.length > longestImage) return refuse(`It is larger than ${maxImageBytes} bytes`);
+  const size = imageSize(base64);
+  if (size === null) return refuse("Its header cannot be read");
+  if (Math.max(size.width, size.height) > maxImagePixels)
+    return refuse(`It is more than ${maxImagePixels} pixels wide or high`);
+  return { ok: true, type: size.type };
+};

@@ -83,11 +83,27 @@ const estimateResult = ({ content }: ToolResultPart, options: EstimateOptions): 
 export const estimateTokens = (parts: readonly Part[], options: EstimateOptions): number =>
   parts.reduce((sum, part) => sum + estimatePart(part, options), 4);
 
-/** Estimates the reasoning in a chat, which goes back, but which a provider may leave out and not count. */
-export const estimateReasoning = (chat: readonly { readonly parts: readonly Part[] }[]): number =>
-  chat
-    .flatMap(({ parts }) => parts.filter((part) => part.type === "reasoning"))
-    .reduce((sum, part) => sum + estimateReasoningPart(part), 0);
+/** Lists the parts of a message, and of its results, whose tokens every provider counts alike. */
+const plainParts = (parts: readonly Part[]): readonly Part[] =>
+  parts
+    .filter(({ type }) => type !== "reasoning" && type !== "image" && type !== "document")
+    .map((part) =>
+      part.type === "tool_result"
+        ? { ...part, content: part.content.filter(({ type }) => type === "text") }
+        : part,
+    );
+
+/**
+ * Estimates what providers count differently or may leave out of a chat: reasoning, which goes back, and images and
+ * documents.
+ */
+export const estimateUncertain = (
+  chat: readonly { readonly parts: readonly Part[]; readonly tokens: number }[],
+): number =>
+  chat.reduce((sum, { parts, tokens }) => {
+    const plain = estimateTokens(plainParts(parts), { family: "gemini", media: () => "" });
+    return sum + Math.max(0, tokens - plain);
+  }, 0);
 
 /** Estimates a tool's part of a request: a quarter of its JSON, plus ten. */
 const estimateTool = (tool: { name: string; description: string; schema: Json }): number =>

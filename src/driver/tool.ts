@@ -186,7 +186,7 @@ const comparedTextOf = (
   content: ToolOutput["content"],
 ): Pick<CallSettlement, "compared"> => {
   const volatile = agentOf(draft, threadId).tools.get(call.name)?.tool.volatile ?? [];
-  return volatile.length === 0 ? {} : { compared: comparableText(content, volatile) };
+  return volatile.length === 0 ? {} : { compared: comparableText(content, volatile, draft.blobs) };
 };
 
 /** Applies the output's changes to the shared stores, and converts it to the form in which it is stored. */

@@ -60,9 +60,11 @@ const readErrorDetails = (body: Json): ErrorDetails => {
   };
 };
 
-/** OpenAI's reasons to fail a reply that it has begun which lie in the request. */
+/** OpenAI's reasons to fail a reply that it has begun which lie in the request, or in an image of it. */
 const requestFaults =
-  "invalid_prompt data_residency_mismatch bio_policy cyber_policy misalignment_policy_violation image_content_policy_violation invalid_image invalid_image_format invalid_base64_image invalid_image_url invalid_image_mode image_too_large image_too_small image_parse_error image_file_too_large unsupported_image_media_type empty_image_file failed_to_download_image image_file_not_found".split(
+  "invalid_prompt data_residency_mismatch bio_policy cyber_policy misalignment_policy_violation".split(" ");
+const imageFaults =
+  "image_content_policy_violation invalid_image invalid_image_format invalid_base64_image invalid_image_url invalid_image_mode image_too_large image_too_small image_parse_error image_file_too_large unsupported_image_media_type empty_image_file failed_to_download_image image_file_not_found".split(
     " ",
   );
 
@@ -99,6 +101,7 @@ const codesByType: Readonly<Record<string, ModelErrorCode>> = {
   invalid_request_error: "invalid_request",
   invalid_argument: "invalid_request",
   ...Object.fromEntries(requestFaults.map((name) => [name, "invalid_request"] as const)),
+  ...Object.fromEntries(imageFaults.map((name) => [name, "media_refused"] as const)),
 };
 
 const codesByStatus: Readonly<Record<number, ModelErrorCode>> = {
@@ -120,10 +123,27 @@ const outOfMoneyPattern =
 const refusedReasoning: readonly RegExp[] = [
   /invalid `?(signature|data)`? in `?(redacted_)?thinking/i,
   /thinking`? blocks in the latest assistant message cannot be modified/i,
+  /when `?thinking`? is (disabled|enabled), an? .{0,40}assistant`? message/i,
   /thought.?signature is (not valid|invalid)|corrupted thought/i,
   /encrypted.(reasoning )?content\b.{0,99} (could not be (verified|decrypted)|not issued)/i,
   /could not decrypt the provided encrypted.content/i,
   /of type 'reasoning' was provided without|without its required 'reasoning' item/i,
+];
+/** Place of an image or document in a message or a result, as the vendors name it. */
+const mediaPlace =
+  /(content|output)[.[]\d+\]?\.(image|document|image_url|input_image|input_file|file|file_data|source)\b/;
+/** Phrases of Anthropic, OpenAI, Google, xAI and vLLM for an image or document that they cannot take or fetch. */
+const refusedMedia: readonly RegExp[] = [
+  /(could not|cannot|unable to|failed to) (process|read|load|parse|decode|identify|open) (the |an? |input |provided )*(image|document|pdf|file)\b/i,
+  /(unable|failed|error while|timeout while|could not|cannot) (to )?(download|fetch)/i,
+  /\bimage exceeds\b|image dimensions exceed|\bimage (size|file) .{0,40}(exceeds|too (large|big|small))/i,
+  /\bimage (does not match|was specified using|data you provided)\b/i,
+  /\b(invalid|unsupported|corrupt(ed)?|empty) (base64 )?(image|document|pdf)\b/i,
+  /\bimage (is not valid|is invalid|format is not supported)/i,
+  /\bnot (a )?valid (image|pdf|document)\b/i,
+  /\bpdf (specified|provided|file|document)? ?(was |is )?(not valid|invalid|password|encrypted|corrupt)|\bpdf pages\b|document has no pages/i,
+  /\btoo many (images|documents|pdfs)\b|\bat most \d+ (image|document)/i,
+  /\b(invalid|unsupported) (media_type|media type|mime ?type)\b/i,
 ];
 const badKeyPattern =
   /api[_ ]key[_ ]invalid|(incorrect|invalid|missing) api[ _-]?key|api key (not valid|not found|expired)|organization has been disabled/i;
@@ -148,7 +168,16 @@ const codeOfPhrase = ({ message, details }: ErrorDetails): ModelErrorCode | unde
   return refusedReasoning.some((phrase) => phrase.test(message)) ? "reasoning_refused" : undefined;
 };
 
+/** Returns whether a request is refused for an image or document in it. */
+const refusesMedia = ({ param = "", message }: ErrorDetails): boolean =>
+  mediaPlace.test(param) || refusedMedia.some((phrase) => phrase.test(message));
+
 const codeOf = (details: ErrorDetails, status: number | undefined): ModelErrorCode => {
+  const code = codeWithoutMedia(details, status);
+  return code === "invalid_request" && !isRedirect(status) && refusesMedia(details) ? "media_refused" : code;
+};
+
+const codeWithoutMedia = (details: ErrorDetails, status: number | undefined): ModelErrorCode => {
   const codes = [...details.types].map((type) => codesByType[type]).filter((code) => code !== undefined);
   if (isRedirect(status)) return "invalid_request";
   if (isQuota(details, codes, status)) return "quota_exceeded";
@@ -161,6 +190,14 @@ const codeOf = (details: ErrorDetails, status: number | undefined): ModelErrorCo
 
 const isRedirect = (status = 0): boolean => status >= 300 && status < 400;
 
+/** Codes of a body's type that say more than an ambiguous status. */
+const codesThatDecide: ReadonlySet<ModelErrorCode> = new Set([
+  "model_not_found",
+  "auth",
+  "reasoning_refused",
+  "media_refused",
+]);
+
 /**
  * Returns the code for a status; the body's type decides only if a status is ambiguous: other 4xx, and an overload
  * sent as 500.
@@ -169,8 +206,7 @@ const codeOfStatus = (status: number, typed: ModelErrorCode | undefined): ModelE
   const known = codesByStatus[status];
   if (known !== undefined) return known;
   if (status >= 500) return typed === "overloaded" ? "overloaded" : "server_error";
-  const isNamed = typed === "model_not_found" || typed === "auth" || typed === "reasoning_refused";
-  return isNamed ? typed : "invalid_request";
+  return typed !== undefined && codesThatDecide.has(typed) ? typed : "invalid_request";
 };
 
 const sentences: Readonly<Record<ModelErrorCode, string>> = {
@@ -186,6 +222,7 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
   auth: "The provider refuses the key or its permissions",
   model_not_found: "The provider does not know the model or the address",
   reasoning_refused: "The provider refuses reasoning that it sent before",
+  media_refused: "The provider refuses an image or document",
   context_overflow: "The request is longer than the model's context window",
   invalid_request: "The provider refuses the request",
   cancelled: "The call was cancelled",
@@ -214,7 +251,7 @@ const messageOf = (
   status: number | undefined,
 ): string => {
   const type = [...answer.types].find((name) => codesByType[name] !== undefined);
-  const place = code === "invalid_request" ? answer.param : undefined;
+  const place = code === "invalid_request" || code === "media_refused" ? answer.param : undefined;
   const known = [status === undefined ? undefined : `HTTP ${status}`, type, place];
   const target = firstCharacters(`${provider}/${model}`, longestTarget);
   const details = [target, ...known.filter((detail) => detail !== undefined)];

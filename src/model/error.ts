@@ -15,6 +15,7 @@ export type ModelErrorCode =
   | "model_not_found"
   | "context_overflow"
   | "reasoning_refused"
+  | "media_refused"
   | "invalid_request"
   | "cancelled";
 

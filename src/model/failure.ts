@@ -27,6 +27,7 @@ export const codeRules: Readonly<Record<ModelErrorCode, CodeRule>> = {
   model_not_found: { remedy: "next_lane", cooldown: "never" },
   context_overflow: { remedy: "fail", cooldown: "never" },
   reasoning_refused: { remedy: "fail", cooldown: "never" },
+  media_refused: { remedy: "fail", cooldown: "never" },
   invalid_request: { remedy: "fail", cooldown: "never" },
   cancelled: { remedy: "fail", cooldown: "never" },
 };

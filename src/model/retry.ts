@@ -45,7 +45,7 @@ export type FailureDecision =
     }
   | {
       readonly kind: "fail";
-      /** First target's code, and what else is to be said of its failure. */
+      /** Code of the first target that was tried, and what else is to be said of its failure. */
       readonly code: ModelErrorCode;
       readonly message: string;
       readonly retryable: boolean;
@@ -127,12 +127,21 @@ const replaceCurrent = (chain: FallbackChain, target: TargetAttempts): FallbackC
   list: chain.list.with(chain.current, target),
 });
 
-/** Gives up the target for the next one that is not cooling, or ends the chain. */
+/**
+ * Returns the index of the first target that the turn has not tried, one that is not cooling if there is any: a
+ * cooldown chooses between targets and blocks none. -1 if all were tried.
+ */
+const findUntried = ({ list }: FallbackChain, now: number): number => {
+  const healthy = list.findIndex(({ failures, coolingUntil }) => failures === 0 && coolingUntil <= now);
+  return healthy >= 0 ? healthy : list.findIndex(({ failures }) => failures === 0);
+};
+
+/** Gives up the target for one that was not tried, or ends the chain. */
 const giveUpTarget = (failure: ModelFailure, chain: FallbackChain, now: number): FailureDecision => {
   const { remedy } = codeRules[failure.code];
   const { retryable: exhausted } = failure;
-  const next = chain.list.findIndex((target, index) => index > chain.current && target.coolingUntil <= now);
-  const first = { ...failure, ...chain.list[0] };
+  const next = findUntried(chain, now);
+  const first = { ...failure, ...chain.list.find(({ failures }) => failures > 0) };
   if (remedy === "fail" && !failure.retryable) {
     // A failure before the last target, and a request that is too long, keep their own code.
     const own = next >= 0 || failure.code === "context_overflow";

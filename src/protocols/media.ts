@@ -1,12 +1,12 @@
+import { longestImage } from "../chat/image-size.ts";
 import type { DocumentPart, ImagePart } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
 import type { Capabilities } from "../model/schema.ts";
 import { fromBase64, hasOnlyBase64Letters } from "../sandbox/base64.ts";
 import { isVisible } from "./body.ts";
 
-/** Image types that both protocols accept, and the longest base64 text of an image. */
+/** Image types that both protocols accept. */
 const imageTypes = new Set(["image/jpeg", "image/png", "image/gif", "image/webp"]);
-const maxImage = 5 * 1024 * 1024;
 
 /** Longest name in characters; the protocols accept a few more. */
 const longestName = 255;
@@ -44,7 +44,7 @@ const blobSourceOf = (
 ): MediaSource | MediaLack => {
   if (base64 === "") return { why: "it is no longer stored" };
   if (type === "document" && mediaType !== "application/pdf") return textSourceOf(base64);
-  if (type === "image" && base64.length > maxImage) return { why: "it is larger than 5 MiB" };
+  if (type === "image" && base64.length > longestImage) return { why: "it is larger than 5 MiB" };
   return base64.length % 4 === 0 ? { base64 } : { why: "it is damaged" };
 };
 

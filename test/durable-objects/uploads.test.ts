@@ -4,6 +4,7 @@ import { sha256Hex } from "../../src/sandbox/sha256.ts";
 import { line } from "../support/worker/sandbox.ts";
 import type { Answer, Sent, Session } from "../support/worker/session.ts";
 import { api, create, request } from "../support/worker/session.ts";
+import { pngOf } from "../support/images.ts";
 
 /** Uploads over HTTP: forms and raw bodies, kept with the session (AP-45). */
 
@@ -192,7 +193,7 @@ test("AP-45: an old picture of a long session, and an id that nothing has, cost 
     expect((await session.call("POST", "/messages", { body: { content } })).status).toBe(202);
     await session.quiet();
   };
-  await say([{ type: "image", media_type: "image/png", name: "sea.png", data: btoa("a picture") }]);
+  await say([{ type: "image", media_type: "image/png", name: "sea.png", data: pngOf(9, 9) }]);
   const { data = [] } = (await session.call("GET", "/messages")).body as {
     readonly data?: readonly { readonly parts: readonly { readonly blob?: string }[] }[];
   };
@@ -200,7 +201,7 @@ test("AP-45: an old picture of a long session, and an id that nothing has, cost 
   const picture = async (): Promise<void> => {
     const read = await bytesOf(session, blob);
     expect([read.status, read.headers.get("Content-Type")]).toEqual([200, "image/png"]);
-    expect(new TextDecoder().decode(await read.arrayBuffer())).toBe("a picture");
+    expect(Buffer.from(await read.arrayBuffer()).toString("base64")).toBe(pngOf(9, 9));
   };
   const nothing = async (): Promise<void> => {
     expect((await bytesOf(session, "m77")).status).toBe(404);

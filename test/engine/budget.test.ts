@@ -186,6 +186,19 @@ test("MO-35: honest figures, short inputs and missing reports raise no doubt", a
   expect((await wired(null)).doubts()).toEqual([]);
 });
 
+test("MO-35: a server that counts little for images is not suspected, for they are estimated as dearer models count", async () => {
+  const { bench, doubts } = await wired(reported(1_700), "Hi");
+  const image = (name: string) => ({
+    type: "image",
+    media_type: "image/png",
+    url: `https://example.com/${name}.png`,
+  });
+  bench.ok("send", { content: [image("sea"), image("shore")] });
+  await bench.idle();
+  expect(Number(eventsOf(bench, "llm_request_start").at(-1)?.["estimated_tokens"])).toBeGreaterThan(6_000);
+  expect(doubts()).toEqual([]);
+});
+
 test("MO-35: a summary whose input was cut is suspected, too", async () => {
   const { bench, doubts } = await wired(reported(9_000));
   fake.play(() => ({ speech: { pieces: [{ text: "A summary." }], usage: reported(2_000) } }));

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import * as z from "zod";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { ToolContext, ToolOutput } from "../../src/tools/define-tool.ts";
+import { pngOf } from "../support/images.ts";
 import { createLocalWorkspace } from "../sandbox/local.ts";
 import type { Bench } from "../support/bench.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
@@ -53,10 +54,10 @@ const drawn = (context: ToolContext): ToolOutput => ({
   content: [{ type: "image", media_type: "image/png", blob: context.keep(Buffer.from(png, "base64")) }],
 });
 
-const open = async (kind: Parameters<typeof team>[0], run = drawn): Promise<Bench> => {
+const open = async (kind: Parameters<typeof team>[0], run = drawn, agent = ""): Promise<Bench> => {
   const workspace = createLocalWorkspace();
   const env = { ...wireEnv(fake), SANDBOX: workspace };
-  const bench = await benchOf(team(kind), { env, toolboxes: [pictures(run)] }, {});
+  const bench = await benchOf(`${team(kind)}    ${agent}`, { env, toolboxes: [pictures(run)] }, {});
   const put = await workspace.fetch(
     new Request("http://sandbox/v1/sandbox/a/file/workspace/shot.png", {
       method: "PUT",
@@ -102,6 +103,25 @@ test.each([
     expect(newest()).toContain(wire);
   },
 );
+
+test.each([
+  ["the same picture", () => png, ["ok", "ok", "ok", "ok", "denied", "denied"]],
+  ["pictures that differ", (count: number) => pngOf(count, 1), ["ok", "ok", "ok", "ok", "ok", "ok"]],
+] as const)("EF-31: a tool that is called again and again and draws %s", async (_, draw, outcomes) => {
+  let count = 0;
+  const bench = await open(
+    "anthropic",
+    (context) => {
+      count += 1;
+      const bytes = Buffer.from(draw(count), "base64");
+      return { content: [{ type: "image", media_type: "image/png", blob: context.keep(bytes) }] };
+    },
+    "guards: { tool_loops: { warning_threshold: 3, critical_threshold: 5 } }",
+  );
+  play(...outcomes.map(() => ({ call: "draw" })));
+  await say(bench);
+  expect(eventsOf(bench, "tool_call_end").map(({ outcome }) => outcome)).toEqual(outcomes);
+});
 
 test("toolboxes §3: a model that takes no images is told type and size, and nothing is kept", async () => {
   const bench = await open("compatible");

@@ -68,6 +68,23 @@ test("★ MO-7: what a model refuses is left out and said once in a session", as
   expect(dropped[0]?.["message"]).toContain("temperature");
 });
 
+test.each(["claude-opus-4-6", "claude-sonnet-4-6"])(
+  "MO-7 MO-10: %s takes a temperature unless it reasons",
+  async (model) => {
+    const plain = await benchOf(wire("anthropic", model, "temperature: 0.3"), { env: wireEnv(fake) }, {});
+    await say(plain);
+    expect(newest()).toMatchObject({ temperature: 0.3 });
+    expect(newest()).not.toHaveProperty("thinking");
+    expect(eventsOf(plain, "error")).toEqual([]);
+    const asks = wire("anthropic", model, "temperature: 0.3\n    reasoning: { effort: low }");
+    const thinking = await benchOf(asks, { env: wireEnv(fake) }, {});
+    await say(thinking);
+    expect(newest()).toMatchObject({ thinking: { type: "adaptive" } });
+    expect(newest()).not.toHaveProperty("temperature");
+    expect(eventsOf(thinking, "error").map(({ code }) => code)).toEqual(["param_dropped"]);
+  },
+);
+
 test("CF-14: reasoning_effort is the agent's effort, and takes the place of the provider's effort or budget", async () => {
   const effort = "options: { reasoning_effort: low }";
   expect(await asked(wire("openai", "gpt-5.2", "reasoning: { effort: high }", effort))).toMatchObject({

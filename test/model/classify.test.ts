@@ -258,9 +258,9 @@ test.each<[string, ModelErrorCode]>([
   ["slow_down", "overloaded"],
   ["invalid_prompt", "invalid_request"],
   ["cyber_policy", "invalid_request"],
-  ["image_content_policy_violation", "invalid_request"],
-  ["invalid_image_format", "invalid_request"],
-  ["failed_to_download_image", "invalid_request"],
+  ["image_content_policy_violation", "media_refused"],
+  ["invalid_image_format", "media_refused"],
+  ["failed_to_download_image", "media_refused"],
   ["data_residency_mismatch", "invalid_request"],
   ["a_code_of_next_year", "server_error"],
 ])("MO-25: a reply that fails in its stream with %s is %s", (code, expected) => {
@@ -298,9 +298,65 @@ test.each([
     message:
       "messages.5.content.1: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified.",
   }),
+  error({
+    type: "invalid_request_error",
+    message:
+      "messages.1.content.0: When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`. To use thinking blocks, enable `thinking` in your request.",
+  }),
+  error({
+    type: "invalid_request_error",
+    message:
+      "messages.1.content.0.type: Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block",
+  }),
   [error({ code: 400, status: "INVALID_ARGUMENT", message: "Thought signature is not valid." })],
 ])("MO-3 MO-25: %j is reasoning that the provider refuses", (body) => {
   expect(at(400, body)).toMatchObject({ code: "reasoning_refused", retryable: false });
+});
+
+test.each([
+  "Could not process image",
+  "messages.7.content.2.image.source.base64.data: At least one of the image dimensions exceed max allowed size: 8000 pixels",
+  "messages.19.content.27.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels",
+  "messages.2.content.0.image.source.base64: image exceeds 5 MB maximum: 8259148 bytes > 5242880 bytes",
+  "messages.3.content.0.tool_result.content.1.image.source.base64: x",
+  "messages.0.content.1.image.source.base64.data: The image was specified using the image/png media type, but the image appears to be a image/jpeg image",
+  "too many images and documents: 104 + 1 > 100",
+  "Unable to download the file. Please verify the URL and try again.",
+  "messages.0.content.0.document.source.base64.data: The PDF specified was not valid.",
+  "messages.0.content.0.pdf.source.base64.data: The PDF specified is password protected.",
+  "A maximum of 100 PDF pages may be provided.",
+  "You uploaded an unsupported image. Please make sure your image is valid.",
+  "The image data you provided does not represent a valid image.",
+  "Invalid image data",
+  "Error while downloading https://example.com/x.png.",
+  "Unable to process input image. Please retry or report in the troubleshooting guide.",
+  "Provided image is not valid.",
+  "The document has no pages.",
+  "At most 1 image(s) may be provided in one request.",
+  "cannot identify image file",
+])("MO-25: a request that is refused with %j is refused for its media", (message) => {
+  const body = error({ type: "invalid_request_error", message });
+  expect(at(400, body)).toMatchObject({ code: "media_refused", retryable: false });
+  expect(at(429, body).code).toBe("rate_limited");
+});
+
+test.each([
+  "messages[0].content[1].image_url",
+  "input[2].content[1].image_url",
+  "input[5].output[1].file_data",
+])("MO-25: a refusal of %s names media", (param) => {
+  const failure = at(400, error({ type: "invalid_request_error", message: "Invalid value.", param }));
+  expect(failure).toMatchObject({ code: "media_refused" });
+  expect(failure.message).toContain(param);
+});
+
+test.each([
+  "tools.0.custom.input_schema.properties.image: invalid",
+  "messages.3.content.0.tool_use.input.image: invalid",
+  "The model gpt-image-1 does not support tools.",
+  "max_tokens: 999999 > 128000, which is the maximum allowed number of output tokens",
+])("MO-25: a refusal with %j is none of media", (message) => {
+  expect(at(400, error({ type: "invalid_request_error", message })).code).toBe("invalid_request");
 });
 
 test.each<[Record<string, string>, number | undefined]>([

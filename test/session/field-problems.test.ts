@@ -144,7 +144,7 @@ test("AP-10: every refusal of a field points at it, also what no schema finds", 
       "send",
       { content: [{ type: "image", data: "data:image/x;base64,AAAA" }] },
       "unsupported_media_type",
-      "/content/0/media_type",
+      "/content/0/data",
     ],
     ["patch", { model: "nobody/none" }, "unknown_model", "/model"],
   ];

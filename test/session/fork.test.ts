@@ -9,6 +9,7 @@ import { insist, settleSoon } from "../support/power-cut.ts";
 import { createBigTool, createProbe } from "../support/probe.ts";
 import { done, look, replies, said, scripted } from "../support/scripts.ts";
 import { engineOf } from "../support/teams.ts";
+import { pngOf } from "../support/images.ts";
 
 /** Sessions that begin with the chat of another one (SE-45). */
 
@@ -162,10 +163,10 @@ test("SE-45 EF-2: what the source's view had shortened or retired is so in the f
 test("SE-45: images and long results that the messages name come along, later ones do not", async () => {
   const { source, fork } = await open(scripted(replies(said("Nice."), said("Nicer."), done)));
   const image = (data: string): object => ({ type: "image", media_type: "image/png", data });
-  source.ok("send", { content: [image("aGVsbG8=")] });
+  source.ok("send", { content: [image(pngOf(1, 1))] });
   await source.idle();
   const at = source.state().head;
-  source.ok("send", { content: [image("d29ybGQ=")] });
+  source.ok("send", { content: [image(pngOf(2, 2))] });
   await source.idle();
   const bench = fork();
   forkAt(bench, { source, at });

@@ -7,6 +7,7 @@ import { chatOf, childIds, crew, delegate, member, passTurns } from "../support/
 import { insist } from "../support/power-cut.ts";
 import { done, replies, said, scripted } from "../support/scripts.ts";
 import { engineOf } from "../support/teams.ts";
+import { jpeg, pngOf } from "../support/images.ts";
 
 /** Files that are kept with a session and named by parts of inputs (AP-45, AP-18). */
 
@@ -144,6 +145,49 @@ test("★ AP-45: the power cut at every write: a file under one key is kept once
   }
 });
 
+test("MO-4: an image is taken as what its bytes are, whatever its name and media type say", async () => {
+  const bench = await open(done);
+  const { id } = bench.ok("upload", { ...file("", "crab.png", "image/png"), data: jpeg });
+  for (const source of [
+    { media_type: "image/png", data: jpeg },
+    { data: `data:image/png;base64,${jpeg}` },
+    { data: jpeg },
+    { file: id },
+  ]) {
+    await say(bench, "Hi", { content: [{ type: "image", ...source }] });
+    const sent = bench.chat().findLast(({ role }) => role === "user");
+    expect(sent?.parts).toMatchObject([{ type: "image", media_type: "image/jpeg" }]);
+  }
+});
+
+test("MO-4: an image that no provider would take is refused with what can be sent, and nothing is stored", async () => {
+  const bench = await open(done);
+  const upload = (data: string): unknown =>
+    bench.ok("upload", { ...file("", "crab.png", "image/png"), data })["id"];
+  const wide = pngOf(12_000, 9_000);
+  const heavy = `${pngOf(1, 1)}${"A".repeat(5 * 1024 * 1024)}`;
+  const files = { text: upload(file("hello").data), wide: upload(wide), heavy: upload(heavy) };
+  const before = bench.state();
+  const problem = (source: object): unknown => {
+    const { code, errors } = refused(bench, "send", {
+      content: [{ type: "image", media_type: "image/png", ...source }],
+    });
+    return [code, errors?.[0]?.pointer, errors?.[0]?.message];
+  };
+  const advice = "Use a PNG, JPEG, GIF or WebP image of at most 3932160 bytes and 8000 pixels a side.";
+  const cases = [
+    [{ data: file("hello").data, file: files.text }, "Its header cannot be read"],
+    [{ data: wide, file: files.wide }, "It is more than 8000 pixels wide or high"],
+    [{ data: heavy, file: files.heavy }, "It is larger than 3932160 bytes"],
+  ] as const;
+  for (const [{ data, file: kept }, why] of cases) {
+    const says = `${why}, so it cannot be shown. ${advice}`;
+    expect(problem({ data })).toEqual(["unsupported_media_type", "/content/0/data", says]);
+    expect(problem({ file: kept })).toEqual(["unsupported_media_type", "/content/0/file", says]);
+  }
+  expect(bench.state()).toEqual(before);
+});
+
 test("AP-18: a data URL may leave out its media type, and hold its text as it is (RFC 2397)", async () => {
   const bench = await open(done);
   const givenAs = async (part: object): Promise<readonly [string, string]> => {
@@ -165,8 +209,8 @@ test("AP-18: a data URL may leave out its media type, and hold its text as it is
     ["data:Text/CSV;base64,aGVsbG8=", "text/csv", "hello"],
   ])
     expect([data, ...(await givenAs({ type: "document", data }))]).toEqual([data, type, text]);
-  const typed = { type: "image", media_type: "image/png", data: "data:;base64,aGVsbG8=" };
-  expect(await givenAs(typed)).toEqual(["image/png", "hello"]);
+  const typed = { type: "document", media_type: "text/html", data: "data:;base64,aGVsbG8=" };
+  expect(await givenAs(typed)).toEqual(["text/html", "hello"]);
   const problem = (data: string): unknown => {
     const { code, errors } = refused(bench, "send", { content: [{ type: "document", data }] });
     return [code, errors?.[0]?.pointer, errors?.[0]?.message];

@@ -123,15 +123,22 @@ const breakpoints = (value: unknown): number => {
 const anthropicKeys =
   "model max_tokens messages system tools tool_choice stream thinking output_config temperature top_p top_k stop_sequences metadata service_tier";
 
+/** The replies of the tool loop that goes on, which the API takes for one: each is followed by results. */
+const loopOf = (messages: readonly unknown[]): readonly unknown[] => {
+  const hasResults = (message: unknown): boolean => idsOf(message, "tool_result", "tool_use_id").length > 0;
+  const before = messages.findLastIndex((message, at) => at % 2 === 0 && !hasResults(message));
+  return messages.slice(before + 1).filter((_, at) => at % 2 === 0);
+};
+
 const checkThinking = (body: Fields): string | null => {
   const thinking = isFields(body["thinking"]) ? body["thinking"] : {};
   const on = thinking["type"] === "enabled" || thinking["type"] === "adaptive";
   const choice = isFields(body["tool_choice"]) ? body["tool_choice"]["type"] : "auto";
   const budget = Number(thinking["budget_tokens"]);
-  const last = list(body["messages"]).findLast(
-    (message) => isFields(message) && message["role"] === "assistant",
-  );
-  const blocks = list(isFields(last) ? last["content"] : []).filter(isFields);
+  const loop = loopOf(list(body["messages"]));
+  const blocks = loop.map((message) => list(isFields(message) ? message["content"] : []).filter(isFields));
+  const isThinking = (block: Fields | undefined): boolean => String(block?.["type"]).includes("thinking");
+  const thinksUnasked = !/claude-\w+-4/.test(String(body["model"]));
   return first(
     () => thinking["type"] === "enabled" && !(budget >= 1024) && "thinking.budget_tokens: must be ≥ 1024",
     () =>
@@ -140,9 +147,14 @@ const checkThinking = (body: Fields): string | null => {
       "max_tokens: must be greater than thinking.budget_tokens",
     () =>
       thinking["type"] === "enabled" &&
-      idsOf(last, "tool_use", "id").length > 0 &&
-      !String(blocks[0]?.["type"]).includes("thinking") &&
-      "Expected `thinking` or `redacted_thinking`, but found `tool_use`",
+      blocks[0] !== undefined &&
+      !isThinking(blocks[0][0]) &&
+      "Expected `thinking` or `redacted_thinking`, but found `tool_use`. When `thinking` is enabled, a final `assistant` message must start with a thinking block",
+    () =>
+      !on &&
+      !thinksUnasked &&
+      blocks.some((each) => each.some(isThinking)) &&
+      "When thinking is disabled, an `assistant` message in the final position cannot contain `thinking`",
     () => on && body["temperature"] !== undefined && "temperature: may only be 1 when thinking is enabled",
     () =>
       on &&

@@ -1,4 +1,4 @@
-import { estimateReasoning, estimateText } from "../../chat/tokens.ts";
+import { estimateUncertain, estimateText } from "../../chat/tokens.ts";
 import type { Completion } from "../../model/completer.ts";
 import type { ModelFailure } from "../../model/error.ts";
 import { inputSeemsTruncated } from "../../model/usage.ts";
@@ -117,7 +117,7 @@ export const reportTruncatedInput = (
 ): void => {
   const run = runOf(draft, threadId);
   if (run.said.includes("input_truncated") || !inputSeemsTruncated(usage, estimate)) return;
-  const input = estimate - estimateReasoning(threadOf(draft, threadId).chat);
+  const input = estimate - estimateUncertain(threadOf(draft, threadId).chat);
   if (!inputSeemsTruncated(usage, input)) return;
   const seen = usage.input + usage.cacheRead + usage.cacheWrite;
   const message = `${model} reports ${seen} input tokens where about ${input} were sent; the server may have cut the input`;

@@ -1,11 +1,11 @@
 import { parseJson } from "../../chat/json.ts";
-import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../../chat/message.ts";
+import type { ContentPart, Json, ResultStatus, TextPart, ToolResultPart } from "../../chat/message.ts";
 import { shortDigest } from "../../sandbox/sha256.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import type { Call } from "../state/call.ts";
 import { sanitizeToolName } from "../state/call.ts";
 import type { CallRecord } from "../state/records.ts";
-import type { Draft } from "../transaction/draft.ts";
+import type { Draft, StoredBlob } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 
 /** Effects and guards compare finished calls, which the thread's row keeps across runs and restarts. */
@@ -29,15 +29,27 @@ const stableText = (text: string, fields: readonly string[]): string => {
   return value === undefined ? text : canonicalJson(omitFields(value, fields));
 };
 
-/** Returns the text to compare: JSON without the fields that the tool calls volatile, at any depth. */
+/** Returns an image or document with a digest of the bytes that the result brings, since each call names them anew. */
+const comparableMedia = (part: Exclude<ContentPart, TextPart>, blobs: readonly StoredBlob[]): string => {
+  const bytes = blobs.find(({ id }) => id === part.blob);
+  return canonicalJson({ ...part, ...(bytes !== undefined && { blob: shortDigest(bytes.text) }) });
+};
+
+/**
+ * Returns the text to compare: JSON without the fields that the tool calls volatile, at any depth. `blobs` are those
+ * that are stored with the content.
+ */
 export const comparableText = (
   content: string | readonly ContentPart[],
   volatile: readonly string[] = [],
+  blobs: readonly StoredBlob[] = [],
 ): string =>
   typeof content === "string"
     ? stableText(content, volatile)
     : content
-        .map((part) => (part.type === "text" ? stableText(part.text, volatile) : canonicalJson(part)))
+        .map((part) =>
+          part.type === "text" ? stableText(part.text, volatile) : comparableMedia(part, blobs),
+        )
         .join("\n");
 
 /** Removes the `recall` id in a cut result, since it differs each time. */
@@ -49,8 +61,9 @@ const outcomeDigest = (
   { status, content, recall }: Pick<ToolResultPart, "status" | "content" | "recall">,
   compared: string | undefined,
   volatile: readonly string[] | undefined,
+  blobs: readonly StoredBlob[],
 ): string =>
-  shortDigest(`${status}\n${compared ?? stripRecallId(comparableText(content, volatile), recall)}`);
+  shortDigest(`${status}\n${compared ?? stripRecallId(comparableText(content, volatile, blobs), recall)}`);
 
 /** Number of calls of a reply that may run; those after them are refused and have no record. */
 export const mostCallsPerReply = 64;
@@ -92,7 +105,12 @@ export const recordCall = (
   const record: CallRecord = {
     ...known,
     tool: sanitizeToolName(call.name),
-    outcome: outcomeDigest(settlement.result, settlement.compared, tools.get(call.name)?.tool.volatile),
+    outcome: outcomeDigest(
+      settlement.result,
+      settlement.compared,
+      tools.get(call.name)?.tool.volatile,
+      draft.blobs,
+    ),
     status: settlement.result.status,
     run,
     turn,

@@ -1,5 +1,6 @@
 import type { Json } from "../../chat/message.ts";
-import { withoutOpaque } from "../../chat/opaque.ts";
+import type { RefusedBefore } from "../../chat/refused.ts";
+import { withoutRefused } from "../../chat/refused.ts";
 import type { ModelRequest } from "../../model/completer.ts";
 import { allowedOutput, allowedThinking } from "../budgets/bounds.ts";
 import type { Agent, ModelTarget } from "../definition/agent.ts";
@@ -24,8 +25,8 @@ interface RequestFacts {
   readonly schema: Json | null;
   /** The newest message of the thread's previous call. */
   readonly previous: string | null;
-  /** The `pos` before which the target gets no opaque data back. */
-  readonly refusedBefore: number;
+  /** What the target refused of the messages. */
+  readonly refusedBefore: RefusedBefore;
   readonly messages: ModelRequest["messages"];
   /** Estimated tokens of the request. */
   readonly input: number;
@@ -53,7 +54,7 @@ export const buildTurnRequest = (facts: RequestFacts): ModelRequest => {
   const request: ModelRequest = {
     model: target.model,
     system: text,
-    messages: withoutOpaque(facts.messages, facts.refusedBefore),
+    messages: withoutRefused(facts.messages, facts.refusedBefore),
     tools: toolsLeft(agent, hidden),
     toolChoice: agent.toolsDisabled ? "none" : "auto",
     maxTokens,
@@ -92,9 +93,9 @@ export const originOf = (
 export const modelOverrideFor = ({ model, modelScope }: Session, { child }: Thread): string | null =>
   child === null || modelScope === "tree" ? model : null;
 
-/** Returns the `pos` before which a model target gets nothing back of what it signed or encrypted. */
-export const refusedBeforeOf = ({ refusedBefore }: Thread, target: TargetName): number =>
-  refusedBefore[`${target.provider}/${target.model}`] ?? 0;
+/** Returns what a model target refused of a chat. */
+export const refusedBeforeOf = ({ refusedBefore }: Thread, target: TargetName): RefusedBefore =>
+  refusedBefore[`${target.provider}/${target.model}`] ?? {};
 
 /** Records what the request of an attempt is made of. */
 export const createContextSnapshot = (

@@ -1,4 +1,5 @@
 import type { Cause, Json, Message, ResultStatus } from "../../chat/message.ts";
+import type { RefusedBefore } from "../../chat/refused.ts";
 import type { Purpose, Usage } from "../../model/completer.ts";
 import type { ModelErrorCode } from "../../model/error.ts";
 import type { EndReason, RunState } from "./events.ts";
@@ -28,8 +29,8 @@ export interface ContextSnapshot {
   /** The newest message of the previous call. */
   readonly previous: string | null;
   readonly schema: Json | null;
-  /** The `pos` before which the target's signed and encrypted reasoning was left out. */
-  readonly refused_before: number;
+  /** What the target had refused of the chat, which was left out. */
+  readonly refused_before: RefusedBefore;
   /** The SHA-256 of the sent body; null if the provider does not report it or the call was broken off. */
   readonly hash: string | null;
 }

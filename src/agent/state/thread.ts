@@ -1,4 +1,5 @@
 import type { Json, Message, ContentPart } from "../../chat/message.ts";
+import type { RefusedBefore } from "../../chat/refused.ts";
 import type { Usage } from "../../model/completer.ts";
 import type { Child } from "./child.ts";
 import type { CallRecord } from "./records.ts";
@@ -133,8 +134,8 @@ export interface Thread {
   readonly lastUsage: Usage | null;
   /** The newest message of the previous request. */
   readonly previousNewest: string | null;
-  /** The `pos` before which each model target's signed and encrypted reasoning stays out of requests, since it refused it. */
-  readonly refusedBefore: Readonly<Record<string, number>>;
+  /** What each model target refused of the chat, which stays out of requests to it. */
+  readonly refusedBefore: Readonly<Record<string, RefusedBefore>>;
   readonly firstInput: Message | null;
   readonly warnedUtilization: boolean;
   /** State of each effect by its key. */

@@ -1,5 +1,6 @@
 import { pauseAfter } from "../state/ask.ts";
-import { isSealedBy } from "../../chat/opaque.ts";
+import type { RefusedKind } from "../../chat/refused.ts";
+import { holdsRefusable } from "../../chat/refused.ts";
 import type { ModelErrorCode, ModelFailure } from "../../model/error.ts";
 import type { FailureDecision } from "../../model/retry.ts";
 import { decideAfterFailure } from "../../model/retry.ts";
@@ -113,7 +114,7 @@ export const failAttempt = (
   bookFailedCall(draft, threadId, call, failure, { ...sent, retryAt });
   const attempt = call.attempt + 1;
   if (failure.code === "context_overflow" && compactOverflow(draft, threadId, attempt)) return false;
-  if (failure.code === "reasoning_refused" && leaveOutReasoning(draft, threadId, failure)) {
+  if (leaveOutRefused(draft, threadId, failure)) {
     pauseStep(draft, threadId, { on: "retry", until: now }, { attempt });
     return false;
   }
@@ -122,18 +123,30 @@ export const failAttempt = (
   return after.exhausted;
 };
 
+/** Refusals of something in the chat, and what the chat goes on without. */
+const refusals: Partial<Record<ModelErrorCode, { readonly kind: RefusedKind; readonly without: string }>> = {
+  reasoning_refused: { kind: "reasoning", without: "it" },
+  media_refused: { kind: "media", without: "the images and documents so far" },
+};
+
 /**
- * Leaves signed and encrypted reasoning out of later requests to a model target: its provider refuses what it sent
- * before, as after a change of its account. Returns false if none was sent, so that nothing would change.
+ * Leaves out of later requests to a model target what its provider refused of the chat: reasoning that it sent before,
+ * as after a change of its account, or images and documents. Returns false if nothing of it was sent, so that nothing
+ * would change.
  */
-const leaveOutReasoning = (draft: Draft, threadId: string, failure: ModelFailure): boolean => {
-  const { provider, model, message } = failure;
+const leaveOutRefused = (draft: Draft, threadId: string, failure: ModelFailure): boolean => {
+  const { code, provider, model, message } = failure;
+  const refused = refusals[code];
+  if (refused === undefined) return false;
+  const { kind, without } = refused;
   const thread = threadOf(draft, threadId);
   const before = refusedBeforeOf(thread, failure);
-  if (!thread.chat.some((each) => each.pos >= before && isSealedBy(each, failure))) return false;
-  thread.refusedBefore = { ...thread.refusedBefore, [`${provider}/${model}`]: thread.nextPos };
-  const what = `${message} The chat goes on without it.`;
-  emit(draft, threadId, "error", { code: "reasoning_refused", message: what, retryable: true });
+  const { [kind]: since = 0 } = before;
+  if (!thread.chat.some((each) => each.pos >= since && holdsRefusable(each, kind, failure))) return false;
+  const now = { ...before, [kind]: thread.nextPos };
+  thread.refusedBefore = { ...thread.refusedBefore, [`${provider}/${model}`]: now };
+  const what = `${message} The chat goes on without ${without}.`;
+  emit(draft, threadId, "error", { code, message: what, retryable: true });
   return true;
 };
 

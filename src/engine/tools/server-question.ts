@@ -106,7 +106,9 @@ const questionOf = (server: string, request: ServerRequest, problem: string): Qu
   const head = [...(problem === "" ? [] : [problem]), request.message];
   if (only === undefined)
     return { ...plain, text: shownText(head.join("\n")), options: ["accept", "decline"], strict: true };
-  const text = (more: readonly string[]): string => shownText([...head, ...more].join("\n"));
+  // A long message is cut by itself: what a person must answer stays.
+  const text = (more: readonly string[]): string =>
+    [head, more].map((lines) => shownText(lines.join("\n"))).join("\n");
   if (fields.length > 1)
     return {
       ...plain,

@@ -112,7 +112,12 @@ const otherBlock = (
 const targetKey = (request: ModelRequest, { provider, capabilities }: WireTarget): string =>
   `${provider}/${request.model}/${capabilities.images ? "i" : ""}${capabilities.documents ? "d" : ""}`;
 
-const buildFragment = (message: Message, request: ModelRequest, target: WireTarget): AnthropicTexts => {
+const buildFragment = (
+  message: Message,
+  request: ModelRequest,
+  target: WireTarget,
+  thinks: boolean,
+): AnthropicTexts => {
   const results: string[] = [];
   const others: string[] = [];
   let thinking = 0;
@@ -122,7 +127,7 @@ const buildFragment = (message: Message, request: ModelRequest, target: WireTarg
       results.push(resultBlock(part, request, target));
       continue;
     }
-    const block = otherBlock(part, request, target);
+    const block = thinks || part.type !== "reasoning" ? otherBlock(part, request, target) : null;
     if (block === null) continue;
     others.push(block);
     lastIsThinking = part.type === "reasoning";
@@ -146,9 +151,12 @@ const assemble = (role: Message["role"], results: readonly string[], others: rea
   return { text, results: text.slice(from, from + led), others: text.slice(rest, -2) };
 };
 
-/** Creates the serialiser of a request's messages. */
+/** Creates the serialiser of a request's messages, with their thinking or without it. */
 export const createAnthropicFragmenter = (
   request: ModelRequest,
   target: WireTarget,
+  thinks: boolean,
 ): ((message: Message) => AnthropicFragment) =>
-  cacheFragments(targetKey(request, target), (message) => buildFragment(message, request, target));
+  cacheFragments(`${targetKey(request, target)}${thinks ? "t" : ""}`, (message) =>
+    buildFragment(message, request, target, thinks),
+  );

@@ -71,13 +71,31 @@ interface AnthropicThinking {
 }
 
 /**
- * Returns whether a model with a budget may think: it refuses to in a tool loop whose last reply did not begin with
- * its own thinking; notes after the results are part of the loop.
+ * Returns the index of the first reply of the tool loop that goes on with the request, or the number of messages if
+ * none does. The API takes all replies of a loop for one; notes after the results are part of it.
+ */
+const findLoopStart = (messages: readonly Message[]): number => {
+  let start = messages.length;
+  let role: Message["role"] | undefined;
+  let hasResults = false;
+  for (const [at, message] of messages.entries()) {
+    if (message.role === "assistant") {
+      if (role !== "assistant" && !hasResults) start = at;
+      hasResults = false;
+    } else if (message.role === "tool") hasResults = true;
+    role = message.role;
+  }
+  return hasResults ? start : messages.length;
+};
+
+/**
+ * Returns whether a model with a budget may think: within a tool loop it neither begins to think nor stops, so its
+ * loop must have begun with its own thinking.
  */
 const mayThink = ({ messages, model }: ModelRequest, { provider }: WireTarget): boolean => {
-  const last = messages.findLastIndex(({ role }) => role === "assistant");
-  if (messages.slice(last + 1).every(({ role }) => role !== "tool")) return true;
-  const first = messages[last]?.parts[0];
+  const start = messages[findLoopStart(messages)];
+  if (start === undefined) return true;
+  const [first] = start.parts;
   return first?.type === "reasoning" && first.opaque?.provider === provider && first.opaque.model === model;
 };
 
@@ -93,13 +111,20 @@ const thinkByBudget = (request: ModelRequest, target: WireTarget): AnthropicThin
   return { thinking: { type: "enabled", budget_tokens: budget }, maxTokens, on: true };
 };
 
+/** Returns whether a model thinks without being asked to; one that takes sampling and need not think does not. */
+const thinksUnasked = ({
+  reasoning,
+  reasoning_off: mayBeOff,
+  sampling,
+}: WireTarget["capabilities"]): boolean => reasoning === "adaptive" && !(mayBeOff && sampling);
+
 const thinkByEffort = (
   request: ModelRequest,
   { capabilities, traits, maxOutput }: WireTarget,
 ): AnthropicThinking => {
   const maxTokens = Math.min(request.maxTokens, maxOutput);
   const wanted = effortOf(request);
-  if (wanted === undefined) return { maxTokens, on: capabilities.reasoning === "adaptive" };
+  if (wanted === undefined) return { maxTokens, on: thinksUnasked(capabilities) };
   if (wanted === "none" && capabilities.reasoning_off)
     return { thinking: { type: "disabled" }, maxTokens, on: false };
   const effort = nearestEffort(wanted, traits.efforts) as NonNullable<AnthropicThinking["effort"]>;
@@ -120,6 +145,10 @@ const thinkingOf = (
   if (effort !== undefined && effort !== "none") droppedParameters.push("reasoning");
   return { maxTokens: Math.min(request.maxTokens, target.maxOutput), on: false };
 };
+
+/** Returns whether a request says if the model thinks: servers that decide it themselves may want all thinking back. */
+const mayBeOff = ({ capabilities: { reasoning } }: WireTarget): boolean =>
+  reasoning === "budget" || reasoning === "adaptive";
 
 interface AnthropicChoice {
   readonly choice?: AnthropicParams["tool_choice"];
@@ -219,21 +248,27 @@ const createInstruction = (text: string): TurnText => {
   return { ...blocks, text: turnText("user", blocks) };
 };
 
-/** Builds all messages as text, ending with a user's turn; `marked` lists those with a breakpoint. */
+/**
+ * Builds all messages as text, ending with a user's turn; `marked` lists those with a breakpoint. A model that does
+ * not think refuses its own thinking in the tool loop that goes on.
+ */
 const buildMessages = (
   request: ModelRequest,
   target: WireTarget,
+  thinks: boolean,
   instruction: string | undefined,
 ): { readonly text: string; readonly fragments: readonly AnthropicFragment[]; readonly marked: string } => {
   const cache = breakpointText(request);
-  const serialiseMessage = createAnthropicFragmenter(request, target);
+  const serialiseMessage = createAnthropicFragmenter(request, target, true);
+  const serialiseBare = createAnthropicFragmenter(request, target, false);
+  const bareFrom = thinks ? request.messages.length : findLoopStart(request.messages);
   const newest = request.messages.at(-1)?.id;
   const turns = createTurnBuilder();
   const marked: number[] = [];
   const fragments = request.messages.map((message, at) => {
     const { id } = message;
     const role = message.role === "assistant" ? "assistant" : "user";
-    const fragment = serialiseMessage(message);
+    const fragment = at < bareFrom ? serialiseMessage(message) : serialiseBare(message);
     const last = id === newest || id === request.previousNewest;
     if (last) marked.push(at);
     turns.add(role, last ? markFragment(role, fragment, cache) : fragment);
@@ -268,7 +303,7 @@ export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireR
   if (toolList !== "") head += `,"tools":[${markLastBlock(toolList, cache)}]`;
   if (isVisible(system))
     head += `,"system":[${markLastBlock(`{"type":"text","text":${quoteJson(system)}}`, cache)}]`;
-  const { text, fragments, marked } = buildMessages(request, target, instruction);
+  const { text, fragments, marked } = buildMessages(request, target, on || !mayBeOff(target), instruction);
   const end = serialise(tail).slice(1);
   const body = `${head},"messages":[${text}],${end}`;
   const rest = `${marked}\n${instruction ?? ""}\n${end}`;

@@ -22,6 +22,7 @@ import type { Thread } from "../../agent/state/thread.ts";
 import { isBlockPinned } from "../../chat/blocks.ts";
 import type { Message } from "../../chat/message.ts";
 import { sumShownTokens } from "../../chat/message.ts";
+import { limitRefused } from "../../chat/refused.ts";
 import { callsOf } from "../../chat/view.ts";
 
 /**
@@ -237,7 +238,7 @@ const fillFork = (
     ...fieldsAt(past, chat, history),
     recordMarks,
     refusedBefore: Object.fromEntries(
-      Object.entries(refusedBefore).map(([target, before]) => [target, Math.min(before, past.pos + 1)]),
+      Object.entries(refusedBefore).map(([target, before]) => [target, limitRefused(before, past.pos + 1)]),
     ),
     nextPos: past.pos + 1,
     run: null,

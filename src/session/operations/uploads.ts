@@ -2,6 +2,8 @@ import * as z from "zod";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { headAfter } from "../../agent/transaction/draft.ts";
 import { readEntry, writeEntry } from "../../agent/transaction/entries.ts";
+import type { ImageCheck } from "../../chat/image-size.ts";
+import { checkImage, imageAdvice } from "../../chat/image-size.ts";
 import type { ContentPart, Json } from "../../chat/message.ts";
 import { attachmentsOf } from "../../chat/message.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
@@ -79,6 +81,8 @@ const mostUploads = 100;
 /** Most bytes of a file. */
 export const longestUpload = 8 * 1024 * 1024;
 
+const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
+
 const storedSchema = z.object({
   id: z.string(),
   name: z.string(),
@@ -87,11 +91,25 @@ const storedSchema = z.object({
   sha256: z.string(),
   created_at: z.int(),
   blob: z.string(),
+  /** What the bytes are as an image. */
+  image: z.discriminatedUnion("ok", [
+    z.object({ ok: z.literal(true), type: z.enum(imageTypes) }),
+    z.object({ ok: z.literal(false), problem: z.string() }),
+  ]),
 });
 
 type StoredUpload = z.output<typeof storedSchema>;
 
-const viewOf = ({ blob: _blob, ...view }: StoredUpload): Omit<StoredUpload, "blob"> => view;
+type UploadView = Omit<StoredUpload, "blob" | "image">;
+
+const viewOf = ({ id, name, media_type, size, sha256, created_at }: UploadView): UploadView => ({
+  id,
+  name,
+  media_type,
+  size,
+  sha256,
+  created_at,
+});
 
 /** Returns a kept file; null if there is none with this id. */
 const findUpload = (draft: Draft, id: string): StoredUpload | null => {
@@ -125,8 +143,9 @@ const keepUpload = (
   const { draft } = context;
   requireUploadSpace(context);
   const id = `file_${draft.state.nextBlob}`;
-  const blob = storeBlob(draft, data && base64Of(data, "/data"));
-  const upload = { id, ...fields, created_at: draft.context.now, blob };
+  const bytes = data && base64Of(data, "/data");
+  const blob = storeBlob(draft, bytes);
+  const upload = { id, ...fields, created_at: draft.context.now, blob, image: checkImage(bytes) };
   writeEntry(draft, "files", id, upload);
   draft.state.updatedAt = draft.context.now;
   return { status: 201, value: { ...viewOf(upload), seq: headAfter(draft) } };
@@ -165,7 +184,10 @@ export const uploadsOperation = defineRead({
 });
 
 /** Returns the attachment that a message names by its blob, in the form of a file; undefined if there is none. */
-const findAttachment = ({ archive }: ReadContext, file: string): StoredUpload | undefined => {
+const findAttachment = (
+  { archive }: ReadContext,
+  file: string,
+): (UploadView & Pick<StoredUpload, "blob">) | undefined => {
   const message = /^m\d+$/.test(file) ? archive.attachment(file) : null;
   const part = attachmentsOf(message?.parts ?? []).find(({ blob }) => blob === file);
   if (message === null || part === undefined) return undefined;
@@ -205,8 +227,6 @@ export const readUploadOperation = defineRead({
 });
 
 /** Defines what an input may hold. Bytes come as base64 or data URL and are stored apart from the message. */
-
-const imageTypes = ["image/png", "image/jpeg", "image/gif", "image/webp"] as const;
 
 const documentTypes = ["application/pdf", "text/plain", "text/markdown", "text/csv", "text/html"] as const;
 
@@ -271,22 +291,35 @@ const mediaTypeOf = (part: MediaPart, index: number, ofFile?: string): string =>
     : refuseField("unsupported_media_type", `/content/${index}/media_type`, `use one of ${known.join(", ")}`);
 };
 
+/** Returns the media type of an image by its bytes: a name may lie, and a provider refuses what is not as it says. */
+const imageTypeOf = (check: ImageCheck, pointer: string): string =>
+  check.ok
+    ? check.type
+    : refuseField("unsupported_media_type", pointer, `${check.problem} ${imageAdvice}`, {
+        rule: "unsupported",
+      });
+
 /** Returns a part whose bytes are those of a kept file, which is not stored again. */
 const nameFile = (draft: Draft, part: MediaPart, index: number, file: string): ContentPart => {
   const upload = findUpload(draft, file);
   if (upload === null)
     return refuseField("not_found", `/content/${index}/file`, "no file of this id is kept");
-  const media_type = mediaTypeOf(part, index, upload.media_type);
+  const media_type =
+    part.type === "image"
+      ? imageTypeOf(upload.image, `/content/${index}/file`)
+      : mediaTypeOf(part, index, upload.media_type);
   return { type: part.type, media_type, name: part.name ?? upload.name, blob: upload.blob };
 };
 
 const storeMedia = (draft: Draft, part: MediaPart, index: number): ContentPart => {
   const { type, name, url, file } = part;
   if (file !== undefined) return nameFile(draft, part, index, file);
-  const fields = { media_type: mediaTypeOf(part, index), ...(name === undefined ? {} : { name }) };
-  if (url !== undefined) return { type, ...fields, url };
-  const blob = storeBlob(draft, base64Of(part.data ?? "", `/content/${index}/data`));
-  return { type, ...fields, blob };
+  const named = name === undefined ? {} : { name };
+  if (url !== undefined) return { type, media_type: mediaTypeOf(part, index), ...named, url };
+  const pointer = `/content/${index}/data`;
+  const bytes = base64Of(part.data ?? "", pointer);
+  const media_type = type === "image" ? imageTypeOf(checkImage(bytes), pointer) : mediaTypeOf(part, index);
+  return { type, media_type, ...named, blob: storeBlob(draft, bytes) };
 };
 
 /** Returns the content of an input as it is stored; its bytes become blobs of the same commit. */

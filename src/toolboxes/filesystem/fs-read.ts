@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
-import { checkImage } from "../image-check.ts";
+import { checkImage } from "../../chat/image-size.ts";
+import { toBase64 } from "../../sandbox/base64.ts";
 import { callSandbox, onPaths } from "../sandbox-call.ts";
 import { binaryNote, readFileText } from "./content.ts";
 import type { FileText } from "./content.ts";
@@ -13,7 +14,7 @@ type BinaryFile = Extract<FileText, { readonly kind: "binary" }>;
 const showBinary = (path: string, file: BinaryFile, context: ToolContext): ToolOutput => {
   const note = binaryNote(path, file);
   if (!file.type.startsWith("image/") || !context.sees.images) return { content: note };
-  const checked = checkImage(file.bytes);
+  const checked = checkImage(toBase64(file.bytes));
   if (!checked.ok) return { content: `${note} ${checked.problem}` };
   const image = { type: "image", media_type: file.type, blob: context.keep(file.bytes), name: path } as const;
   return { content: [{ type: "text", text: note }, image] };

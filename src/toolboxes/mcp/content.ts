@@ -1,9 +1,9 @@
 import type { CallToolResult, ContentBlock } from "@modelcontextprotocol/client";
+import { checkImage } from "../../chat/image-size.ts";
 import type { ContentPart } from "../../chat/message.ts";
-import { fromBase64, hasOnlyBase64Letters } from "../../sandbox/base64.ts";
+import { fromBase64, hasOnlyBase64Letters, toBase64 } from "../../sandbox/base64.ts";
 import type { ToolContext, ToolOutput } from "../../tools/define-tool.ts";
 import { errorText } from "../../tools/errors.ts";
-import { checkImage } from "../image-check.ts";
 
 /** Converts the result of a server's tool to content for a model. */
 
@@ -48,7 +48,7 @@ const imagePartOf = (block: ImageBlock, { keep, sees }: Shown, mayShow: boolean)
   if (!hasOnlyBase64Letters(block.data))
     return { type: "text", text: `${note} It is not base64, so it cannot be shown.` };
   const bytes = fromBase64(block.data);
-  const checked = checkImage(bytes);
+  const checked = checkImage(toBase64(bytes));
   if (!checked.ok) return { type: "text", text: `${note} ${checked.problem}` };
   return { type: "image", blob: keep(bytes), media_type: checked.type };
 };

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { pngOf } from "../../support/images.ts";
 import type { SnapshotBody } from "../../../src/client/fold/start.ts";
 import { foldSince } from "../../support/transcripts.ts";
 import type { Play, PlayOptions } from "../loop/play.ts";
@@ -111,7 +112,7 @@ describe("SE-23: accepted, then applied, withdrawn or returned", () => {
     bench.ok("send", {
       content: [
         { type: "text", text: "See" },
-        { type: "image", data: "data:image/png;base64,AAAA", name: "a.png" },
+        { type: "image", data: `data:image/png;base64,${pngOf(1, 1)}`, name: "a.png" },
       ],
     });
     await bench.idle();
@@ -121,7 +122,7 @@ describe("SE-23: accepted, then applied, withdrawn or returned", () => {
       name: "a.png",
       blob: "m1",
     });
-    expect(bench.requests[0]?.media("m1")).toBe("AAAA");
+    expect(bench.requests[0]?.media("m1")).toBe(pngOf(1, 1));
   });
 
   test("AP-18: the parameters of a data URL are no part of its media type or its bytes", async () => {

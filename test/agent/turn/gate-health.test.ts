@@ -125,6 +125,31 @@ test.each([
   },
 );
 
+test("MO-28: a fallback that cools is tried where every other target is lost ★", async () => {
+  const { gates } = gatesAt(() => 0);
+  const bench = openBench({
+    engine: await engineOf(yaml("status: 401", "{ max_retries: 1 }"), {
+      toolboxes: [createProbe(true).toolbox],
+    }),
+    gates: {
+      gate: gates.gate,
+      health: (provider) =>
+        provider === "back"
+          ? { coolingUntil: Number.MAX_SAFE_INTEGER, code: "overloaded" }
+          : { coolingUntil: 0 },
+    },
+  });
+  bench.ok("create");
+  bench.send("Go");
+  await bench.idle();
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
+  expect(dataOf(bench, "provider_failover")[0]).toEqual({
+    from: "script/play",
+    to: "back/back",
+    code: "auth",
+  });
+});
+
 test("MO-27: while the first target cools, the next run's summary goes to the fallback", async () => {
   const stage = await talked({
     limits: {},

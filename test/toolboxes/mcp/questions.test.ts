@@ -14,7 +14,11 @@ import { serverOf, servedBench } from "./support.ts";
 type Field = Readonly<Record<string, unknown>>;
 
 /** A server whose tool asks by a form of these fields, and says what it was told. */
-const askingServer = (properties: Readonly<Record<string, Field>>, url?: string): Promise<TestMcpServer> =>
+const askingServer = (
+  properties: Readonly<Record<string, Field>>,
+  url?: string,
+  message = "Where to?",
+): Promise<TestMcpServer> =>
   serverOf({
     tools: () => [textTool("deploy")],
     call: (_name, _args, { mcpReq }: ServerContext): CallToolResult | InputRequiredResult => {
@@ -27,7 +31,7 @@ const askingServer = (properties: Readonly<Record<string, Field>>, url?: string)
         inputRequests: {
           ask:
             url === undefined
-              ? inputRequired.elicit({ message: "Where to?", requestedSchema } as never)
+              ? inputRequired.elicit({ message, requestedSchema } as never)
               : inputRequired.elicitUrl({ message: "Sign in", url, elicitationId: "e1" } as never),
         },
       });
@@ -92,6 +96,18 @@ test("TB-26: choices, yes and no, numbers and forms of several fields are asked 
     await answer(bench, { decision: "answer", text });
     expect(JSON.parse(String(output(bench)))).toEqual(["opaque-state", { action: "accept", content }]);
   }
+});
+
+test("TB-26: a message of any length leaves the fields of a form to be seen", async () => {
+  const fields = { place: { type: "string" }, count: { type: "integer" } };
+  const bench = await deployBench(await askingServer(fields, undefined, "Where to? ".repeat(1_000)));
+  await say(bench);
+  const { text = "" } = askOf(bench).question ?? {};
+  expect(text).toMatch(/^Where to\? /);
+  expect(text).toMatch(
+    /\nAnswer with a JSON object of these fields:\n- place \[string\]\n- count \[integer\]$/,
+  );
+  expect(text.length).toBeLessThan(5_000);
 });
 
 test("TB-26: choices that cannot be shown as they are, or are too many, are answered in words, and checked", async () => {
