@@ -59,17 +59,18 @@ export interface AuditedAction {
   readonly subject: string | null;
 }
 
-/** Stores an action outside sessions; such rows have a numbering of their own. */
+/**
+ * Stores an action outside sessions. Such rows have a numbering of their own; an action stands after the one before it
+ * although the clock may have gone back.
+ */
 export const recordAction = (all: RunQuery, { who, action, subject }: AuditedAction, at: number): void => {
-  const [row] = all(
-    "SELECT first AS last FROM audit WHERE session = '' ORDER BY at DESC, first DESC LIMIT 1",
-  );
-  const seq = Number(row?.["last"] ?? 0) + 1;
+  const [newest] = all("SELECT at, first FROM audit WHERE session = '' ORDER BY at DESC, first DESC LIMIT 1");
+  const seq = Number(newest?.["first"] ?? 0) + 1;
   const nowhere = { seq, at, thread: "", agent: "", run: null, call: null };
   const decision: Decision = { ...nowhere, ...noOutcome, who, action, subject };
   all(
     "INSERT INTO audit (at, session, first, decisions) VALUES (?, '', ?, ?)",
-    at,
+    Math.max(at, Number(newest?.["at"] ?? at)),
     seq,
     JSON.stringify([decision]),
   );
