@@ -7,6 +7,7 @@ import {
   pageOf,
   pageQueryFields,
   readCursor,
+  refuseCursor,
 } from "../../../session/paging.ts";
 import type { Page, PagePosition } from "../../../session/paging.ts";
 import type { DatabaseRow, DatabaseValue, RunQuery, Tables } from "../database.ts";
@@ -117,8 +118,8 @@ type ReportPlace = readonly [at: DatabaseValue, session: DatabaseValue, first: D
 
 /** Returns the place of the first report, in reading order, that may hold a decision beyond a position. */
 const placeOf = ({ at, id }: PagePosition, down: boolean): ReportPlace => {
-  const colon = id.lastIndexOf(":");
-  return [at, id.slice(0, colon), down ? Number(id.slice(colon + 1)) : 0];
+  const [, session, seq] = /^(.*):(\d{15})$/.exec(id) ?? refuseCursor();
+  return [at, session ?? "", down ? Number(seq) : 0];
 };
 
 interface Reading {

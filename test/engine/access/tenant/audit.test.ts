@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { allScopes } from "../../../../src/session/rpc.ts";
 import type { Principal } from "../../../../src/session/rpc.ts";
+import { jsonFromBase64Url, jsonToBase64Url } from "../../../../src/sandbox/base64.ts";
 import { performTenantCall } from "../../../../src/engine/access/tenant/calls.ts";
 import type { Tables } from "../../../../src/engine/access/database.ts";
 import { memoryTables } from "../tables.ts";
@@ -29,4 +30,13 @@ test("TB-11: an action is audited also after the clock went back, in the order i
       { seq: 1, at: 2000 },
     ],
   });
+});
+
+test("AP-7: a cursor whose place has no number is refused", async () => {
+  const { tables } = memoryTables();
+  for (const at of [1000, 2000]) await forget(tables, "ada", at);
+  const page = await list(tables, { limit: 1 });
+  const [binding, direction, at] = jsonFromBase64Url(String(page["next_cursor"])) as readonly unknown[];
+  const cursor = jsonToBase64Url([binding, direction, at, ":none"]);
+  expect(await list(tables, { limit: 1, cursor })).toMatchObject({ code: "invalid_cursor" });
 });
