@@ -1,5 +1,3 @@
-import { fieldsOf } from "../chat/json.ts";
-import type { Json } from "../chat/message.ts";
 import { findOperation } from "../session/operations.ts";
 import type { OperationName } from "../session/operations.ts";
 import { refuse } from "../session/problems.ts";
@@ -93,44 +91,14 @@ export async function callSession(
 const isTenantOperation = (op: TeamOperation | TenantOperation): op is TenantOperation =>
   Object.hasOwn(tenantOperationScopes, op);
 
-/**
- * Audited operations on keys and tokens, each with its parameter that names the subject; a new key's id is in the
- * answer.
- */
-const auditedOperations: Readonly<Partial<Record<TeamOperation, "key" | "session" | "id">>> = {
-  create_key: "id",
-  edit_key: "key",
-  revoke_key: "key",
-  mint_token: "session",
-};
-
-/** Audits an action of the caller outside sessions, with the caller's tenant; under a key once for each call. */
+/** Audits an action of the caller that neither the team's nor the tenant's object does. */
 export const auditAction = (
-  { objects, principal }: AuthorizedContext,
-  action: Omit<AuditedAction, "who">,
-  key?: string,
-): Promise<void> =>
-  callWithRetry(
-    () =>
-      getTenantObject(objects.TenantObject, principal).recordAction(
-        { principal, ...(key !== undefined && { key }) },
-        action,
-      ),
-    key !== undefined,
-  );
-
-/** Audits an action on keys or tokens, with the tenant of its caller; a repeated call may be the first that gets here. */
-const auditOperation = async (
-  context: AuthorizedContext,
-  op: TeamOperation,
-  { params, key }: { readonly params: RequestFields; readonly key: string | undefined },
-  { json }: AcceptedReply<DirectoryReply>,
+  { objects, principal, router }: AuthorizedContext,
+  { action, subject }: Omit<AuditedAction, "who">,
 ): Promise<void> => {
-  const field = auditedOperations[op];
-  if (field === undefined) return;
-  const fields = field === "id" ? fieldsOf(JSON.parse(json) as Json) : params;
-  const subject = typeof fields[field] === "string" ? fields[field] : null;
-  await auditAction(context, { action: op, subject }, key);
+  const done = { id: crypto.randomUUID(), at: router.now(), who: principal.by, action, subject };
+  const record = () => getTenantObject(objects.TenantObject, principal).recordActions([done]);
+  return callWithRetry(record, true);
 };
 
 export const isRead = ({ request }: RequestContext): boolean =>
@@ -150,7 +118,5 @@ export async function callDirectory(
     isTenantOperation(op)
       ? getTenantObject(objects.TenantObject, principal).perform({ ...call, op })
       : objects.TeamObject.getByName(teamObjectName).perform({ ...call, op });
-  const reply = requireAccepted(await callWithRetry(perform, key !== undefined || isRead(context)));
-  if (!isTenantOperation(op)) await auditOperation(context, op, { params, key }, reply);
-  return reply;
+  return requireAccepted(await callWithRetry(perform, key !== undefined || isRead(context)));
 }

@@ -11,14 +11,14 @@ import {
 } from "../../../session/paging.ts";
 import type { Page, PagePosition } from "../../../session/paging.ts";
 import type { DatabaseRow, DatabaseValue, RunQuery, Tables } from "../database.ts";
-import { createOnce } from "../once.ts";
-import type { DirectoryCall, SessionSummary } from "../rpc.ts";
+import { isFirstDelivery } from "../once.ts";
+import type { SessionSummary } from "../rpc.ts";
 import { dayMs } from "./days.ts";
 
 /** Stores the decisions of a tenant's sessions, including deleted ones: a row for each report that holds any. */
 
 /** Milliseconds that a decision is kept. */
-const auditLifeMs = 90 * dayMs;
+export const auditLifeMs = 90 * dayMs;
 
 /** Query of `GET /audit`. */
 export const listAuditSchema = z.strictObject({
@@ -60,6 +60,12 @@ export interface AuditedAction {
   readonly subject: string | null;
 }
 
+/** Action outside the tenant's object; `id` is the same whenever it is delivered again. */
+export interface DeliveredAction extends AuditedAction {
+  readonly id: string;
+  readonly at: number;
+}
+
 /**
  * Stores an action outside sessions. Such rows have a numbering of their own; an action stands after the one before it
  * although the clock may have gone back.
@@ -78,21 +84,12 @@ export const recordAction = (all: RunQuery, { who, action, subject }: AuditedAct
   forgetOld(all, at);
 };
 
-/** Stores an action on keys or tokens, once for each call: the team's object may have answered a repeated one. */
-export const recordCall = async (
-  tables: Tables,
-  { principal, key }: Pick<DirectoryCall<string>, "principal" | "key">,
-  { action, subject }: Omit<AuditedAction, "who">,
-  now: number,
-): Promise<void> => {
-  const op = `audit ${action}`;
-  const once = await createOnce(
-    tables,
-    { principal, op, params: {}, ...(key !== undefined && { key }) },
-    now,
-  );
-  once((all) => recordAction(all, { who: principal.by, action, subject }, now) ?? null);
-};
+/** Stores actions that are delivered until it is known that they arrived, each once. */
+export const recordDelivered = (tables: Tables, actions: readonly DeliveredAction[], now: number): void =>
+  tables.write((all) => {
+    for (const { id, at, ...action } of actions)
+      if (isFirstDelivery(all, `action ${id}`, now)) recordAction(all, action, at);
+  });
 
 /**
  * Decision with its place in the list: by the time of the last decision of its report, and within a session by
