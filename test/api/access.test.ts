@@ -241,6 +241,22 @@ test("AP-12 AP-71: the way out of a missing admin key is the command for this te
   }
 });
 
+test.each([
+  ["correct horse battery staple!!", "has a character that no Authorization header can carry"],
+  ["a-key-of-thirty-characters-and\n", "has a character that no Authorization header can carry"],
+  ["lt_a-key-of-thirty-characters-x", "begins with lt_, as browser tokens do"],
+])(
+  "AP-12: an admin key that no request could send counts as none, and the answer says why: %j",
+  async (LIMPET_ADMIN_KEY, says) => {
+    const { fetch } = setUp({ env: { LIMPET_ADMIN_KEY, MODEL_KEY: "x" } });
+    expect(await (await fetch("/readyz")).json()).toEqual({ ready: false });
+    const { detail, code } = await problemOf(await fetch("/v1/agents"));
+    expect(code).toBe("not_configured");
+    expect(detail).toMatch(new RegExp(`^LIMPET_ADMIN_KEY ${says}: .*npx wrangler secret put`));
+    expect(detail).not.toContain(LIMPET_ADMIN_KEY);
+  },
+);
+
 /** Statuses of keyless requests on a development machine. */
 const keyless = async (env: Record<string, string> = {}) => {
   const { fetch, session } = setUp({
