@@ -1,5 +1,5 @@
 import { findOperation } from "../session/operations.ts";
-import type { OperationName } from "../session/operations.ts";
+import type { OperationName, SessionOperation } from "../session/operations.ts";
 import { refuse } from "../session/problems.ts";
 import type { Principal, SessionReply } from "../session/rpc.ts";
 import { operatorTenant } from "../engine/access/key-store.ts";
@@ -27,8 +27,13 @@ export function readIdempotencyKey(request: Request, body: RequestFields): strin
   return header ?? (typeof id === "string" && keyPattern.test(id) ? id : undefined);
 }
 
-/** Reads the bare value of `If-Match`: `"12"` is 12; `*` requires only that the session exists. */
-function readIfMatch(request: Request): string | undefined {
+/**
+ * Reads the bare value of `If-Match`: `"12"` is 12; `*` requires only that the session exists. Refuses the header on a
+ * command that would ignore it.
+ */
+function readIfMatch(request: Request, operation: SessionOperation): string | undefined {
+  if (operation.kind === "read") return undefined;
+  if (operation.matches === undefined) refuseIfMatch(request);
   const sent = request.headers.get("If-Match")?.trim();
   return sent === "*" ? undefined : sent?.replace(/^(?:W\/)?"(.*)"$/, "$1");
 }
@@ -70,7 +75,8 @@ export async function callSession(
   { op, params, key }: SessionCommand,
 ): Promise<AcceptedReply<SessionReply>> {
   const { principal, session, request, url } = context;
-  const match = isRead(context) ? undefined : readIfMatch(request);
+  const operation = findOperation(op);
+  const match = readIfMatch(request, operation);
   const call = {
     principal,
     session,
@@ -83,7 +89,7 @@ export async function callSession(
   return requireAccepted(
     await callWithRetry(
       () => openSessionStub(context, session).perform(call),
-      key !== undefined || findOperation(op).kind === "read",
+      key !== undefined || operation.kind === "read",
     ),
   );
 }
