@@ -23,6 +23,9 @@ const putUsage = `INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
     total = excluded.total, cost = excluded.cost, estimated = excluded.estimated
   WHERE excluded.calls > calls`;
 
+/** Most days of one query, and so the days before the newest that sums are kept. */
+const mostDays = 366;
+
 /** Stores the current sums of a session; a repeated or older report changes nothing. */
 export const keepUsage = (
   all: RunQuery,
@@ -32,9 +35,9 @@ export const keepUsage = (
   const { input, output, cacheRead, cacheWrite, total } = usage;
   const key = [day, id, created_at, agent, provider, model, metadata];
   all(putUsage, ...key, calls, input, output, cacheRead, cacheWrite, total, cost, estimated ? 1 : 0);
+  all("DELETE FROM usage WHERE day < ?", day - mostDays * dayMs);
 };
 
-const mostDays = 366;
 const standardDays = 30;
 
 const groupPattern = /^(?:session|agent|model|day|metadata\[.{1,64}\])$/su;

@@ -187,3 +187,14 @@ test("AP-7 AP-40: pages of groups go forth and back, and a cursor fits its own q
   expect(list(tables, { ...query, cursor }).data.map(({ key }) => key)).toEqual(["d"]);
   expect(() => list(tables, { limit: 1, cursor })).toThrow(ProblemError);
 });
+
+test("AP-40: sums are kept for the 366 days that one query spans at most", () => {
+  const { tables } = memoryTables();
+  for (const date of ["2025-11-21", "2025-11-23", "2026-11-23"])
+    report(tables, date, [used({ day: day(date) })]);
+  expect(inputs(tables, { group_by: "session", from: "2025-11-23" })).toEqual({
+    "2025-11-23": 10,
+    "2026-11-23": 10,
+  });
+  expect(tables.read("SELECT count(*) AS n FROM usage")).toEqual([{ n: 2 }]);
+});
