@@ -19,7 +19,7 @@ import {
   requireServer,
   serverReferenceSchema,
 } from "./tool-pins.ts";
-import { listUsage, listUsageSchema } from "./usage.ts";
+import { forgetUsageMetadata, listUsage, listUsageSchema } from "./usage.ts";
 
 /** Operations of a TenantObject. */
 const tenantOperations: DirectoryOperations<TenantOperation> = {
@@ -47,6 +47,7 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
       const { subject } = parseParams(subjectSchema, params);
       const { replayed } = once((all) => {
         forgetSubject(all, subject, now);
+        forgetUsageMetadata(all, subject);
         return null;
       });
       return createReply(204, null, replayed);
