@@ -40,7 +40,8 @@ import type {
 import { sealerOf } from "../src/engine/secrets/seal.ts";
 import type { Bindings } from "../src/engine/secrets/secrets.ts";
 import type { Engines } from "../src/engine/engines.ts";
-import { recordAction, recordCall } from "../src/engine/access/tenant/audit.ts";
+import { recordAction, recordDelivered } from "../src/engine/access/tenant/audit.ts";
+import type { DeliveredAction } from "../src/engine/access/tenant/audit.ts";
 import { createTenantLogins } from "../src/engine/access/tenant/logins.ts";
 import type { LoginEnd, ServerAuthorization, TenantLogins } from "../src/engine/access/tenant/logins.ts";
 import { indexSession } from "../src/engine/access/tenant/session-index.ts";
@@ -181,8 +182,8 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
     return this.#logins().authorize(asked);
   }
 
-  async recordAction(...[call, action]: Parameters<TenantDirectory["recordAction"]>): Promise<void> {
-    await recordCall(this.#tables, call, action, Date.now());
+  async recordActions(actions: readonly DeliveredAction[]): Promise<void> {
+    recordDelivered(this.#tables, actions, Date.now());
   }
 
   async finishLogin(answered: Parameters<TenantLogins["finish"]>[0]): Promise<LoginEnd> {

@@ -1,7 +1,5 @@
-import { fieldsOf } from "../chat/json.ts";
-import type { Json } from "../chat/message.ts";
 import { findOperation } from "../session/operations.ts";
-import type { OperationName } from "../session/operations.ts";
+import type { OperationName, SessionOperation } from "../session/operations.ts";
 import { refuse } from "../session/problems.ts";
 import type { Principal, SessionReply } from "../session/rpc.ts";
 import { operatorTenant } from "../engine/access/key-store.ts";
@@ -29,8 +27,13 @@ export function readIdempotencyKey(request: Request, body: RequestFields): strin
   return header ?? (typeof id === "string" && keyPattern.test(id) ? id : undefined);
 }
 
-/** Reads the bare value of `If-Match`: `"12"` is 12; `*` requires only that the session exists. */
-function readIfMatch(request: Request): string | undefined {
+/**
+ * Reads the bare value of `If-Match`: `"12"` is 12; `*` requires only that the session exists. Refuses the header on a
+ * command that would ignore it.
+ */
+function readIfMatch(request: Request, operation: SessionOperation): string | undefined {
+  if (operation.kind === "read") return undefined;
+  if (operation.matches === undefined) refuseIfMatch(request);
   const sent = request.headers.get("If-Match")?.trim();
   return sent === "*" ? undefined : sent?.replace(/^(?:W\/)?"(.*)"$/, "$1");
 }
@@ -72,7 +75,8 @@ export async function callSession(
   { op, params, key }: SessionCommand,
 ): Promise<AcceptedReply<SessionReply>> {
   const { principal, session, request, url } = context;
-  const match = isRead(context) ? undefined : readIfMatch(request);
+  const operation = findOperation(op);
+  const match = readIfMatch(request, operation);
   const call = {
     principal,
     session,
@@ -85,7 +89,7 @@ export async function callSession(
   return requireAccepted(
     await callWithRetry(
       () => openSessionStub(context, session).perform(call),
-      key !== undefined || findOperation(op).kind === "read",
+      key !== undefined || operation.kind === "read",
     ),
   );
 }
@@ -93,44 +97,14 @@ export async function callSession(
 const isTenantOperation = (op: TeamOperation | TenantOperation): op is TenantOperation =>
   Object.hasOwn(tenantOperationScopes, op);
 
-/**
- * Audited operations on keys and tokens, each with its parameter that names the subject; a new key's id is in the
- * answer.
- */
-const auditedOperations: Readonly<Partial<Record<TeamOperation, "key" | "session" | "id">>> = {
-  create_key: "id",
-  edit_key: "key",
-  revoke_key: "key",
-  mint_token: "session",
-};
-
-/** Audits an action of the caller outside sessions, with the caller's tenant; under a key once for each call. */
+/** Audits an action of the caller that neither the team's nor the tenant's object does. */
 export const auditAction = (
-  { objects, principal }: AuthorizedContext,
-  action: Omit<AuditedAction, "who">,
-  key?: string,
-): Promise<void> =>
-  callWithRetry(
-    () =>
-      getTenantObject(objects.TenantObject, principal).recordAction(
-        { principal, ...(key !== undefined && { key }) },
-        action,
-      ),
-    key !== undefined,
-  );
-
-/** Audits an action on keys or tokens, with the tenant of its caller; a repeated call may be the first that gets here. */
-const auditOperation = async (
-  context: AuthorizedContext,
-  op: TeamOperation,
-  { params, key }: { readonly params: RequestFields; readonly key: string | undefined },
-  { json }: AcceptedReply<DirectoryReply>,
+  { objects, principal, router }: AuthorizedContext,
+  { action, subject }: Omit<AuditedAction, "who">,
 ): Promise<void> => {
-  const field = auditedOperations[op];
-  if (field === undefined) return;
-  const fields = field === "id" ? fieldsOf(JSON.parse(json) as Json) : params;
-  const subject = typeof fields[field] === "string" ? fields[field] : null;
-  await auditAction(context, { action: op, subject }, key);
+  const done = { id: crypto.randomUUID(), at: router.now(), who: principal.by, action, subject };
+  const record = () => getTenantObject(objects.TenantObject, principal).recordActions([done]);
+  return callWithRetry(record, true);
 };
 
 export const isRead = ({ request }: RequestContext): boolean =>
@@ -150,7 +124,5 @@ export async function callDirectory(
     isTenantOperation(op)
       ? getTenantObject(objects.TenantObject, principal).perform({ ...call, op })
       : objects.TeamObject.getByName(teamObjectName).perform({ ...call, op });
-  const reply = requireAccepted(await callWithRetry(perform, key !== undefined || isRead(context)));
-  if (!isTenantOperation(op)) await auditOperation(context, op, { params, key }, reply);
-  return reply;
+  return requireAccepted(await callWithRetry(perform, key !== undefined || isRead(context)));
 }

@@ -48,10 +48,13 @@ export function refuseQuery(query: URLSearchParams): void {
 
 const secretNames = /^(access_?token|api_?key|auth|authorization|bearer|key|token)$/i;
 
+/** Parameters that name files, which may begin as credentials do. */
+const fileNames: readonly string[] = ["name", "path"];
+
 /** Refuses any credential in a URL, because URLs are recorded in logs and histories. */
 export function refuseUrlCredentials(query: URLSearchParams): void {
   for (const [name, value] of query) {
-    if (secretNames.test(name) || /^l[kt]_/.test(value)) {
+    if (secretNames.test(name) || (/^l[kt]_/.test(value) && !fileNames.includes(name))) {
       refuse(
         "token_in_url",
         "Credentials travel in the Authorization header, never in a URL: revoke this one.",

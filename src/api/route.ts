@@ -7,14 +7,7 @@ import type { TeamOperation, TenantOperation } from "../engine/access/rpc.ts";
 import { toResponse } from "./answers.ts";
 import { readBody, refuseEmptyBody } from "./body.ts";
 import type { RequestFields } from "./body.ts";
-import {
-  callSession,
-  callDirectory,
-  isRead,
-  readIdempotencyKey,
-  mergeFields,
-  refuseIfMatch,
-} from "./calls.ts";
+import { callSession, callDirectory, isRead, readIdempotencyKey, mergeFields } from "./calls.ts";
 import type { AuthorizedContext, RequestContext, SessionRequestContext } from "./context.ts";
 import { limits } from "./limits.ts";
 import { readQuery, refuseQuery } from "./query.ts";
@@ -92,7 +85,6 @@ export async function answerOperation(
 ): Promise<Response> {
   const { session: _session, ...path } = context.path;
   const { name: op, kind, isTagged } = operation;
-  if (operation.kind === "write" && operation.matches === undefined) refuseIfMatch(context.request);
   const key = kind === "read" ? undefined : readIdempotencyKey(context.request, fields);
   const reply = await callSession(context, { op, params: mergeFields(fields, path), key });
   const response = toResponse(reply);

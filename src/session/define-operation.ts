@@ -54,8 +54,11 @@ interface WriteRow<Name extends string, Params extends z.ZodObject> extends Oper
   readonly takesContent?: true;
   /** Returns whether unchecked parameters ask for what may begin a run, for which the tenant must have room. */
   readonly mayStartRun?: (params: Readonly<Record<string, unknown>>) => boolean;
-  /** What `If-Match` names: the session's head, or the version of its input; absent: the operation takes none. */
-  readonly matches?: "session" | "input";
+  /**
+   * What `If-Match` names: the session's head, the version of its input, or the bytes of a file, which the sandbox
+   * compares; absent: the operation takes none.
+   */
+  readonly matches?: "session" | "input" | "file";
   /** Whether the operation begins the session that it is performed on, which its route names. */
   readonly creates?: true;
   /** Command of the WebSocket; `body` names the field of its frame that holds the body, if it has one. */

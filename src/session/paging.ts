@@ -96,23 +96,25 @@ export const cursorBindingOf = (query: unknown): string =>
 const writeCursor = (position: PagePosition, binding: string): string =>
   jsonToBase64Url([binding, position.direction, position.at, position.id]);
 
+/** Refuses a cursor that names no place in the list. */
+export const refuseCursor = (): never =>
+  refuse("invalid_cursor", "The cursor is damaged or belongs to other filters or another order.", {
+    errors: [
+      {
+        pointer: "/cursor",
+        code: "invalid_cursor",
+        message: "Pass a cursor of the same query, or leave it out.",
+      },
+    ],
+  });
+
 /** Returns the position that a cursor names; throws 400 `invalid_cursor` for a foreign or damaged one. */
 export function readCursor(cursor: string | undefined, binding: string): PagePosition | null {
   if (cursor === undefined) return null;
   const value = jsonFromBase64Url(cursor);
   const [bound, direction, at, id]: unknown[] = Array.isArray(value) ? value : [];
   const placed = (typeof at === "number" || typeof at === "string") && typeof id === "string";
-  if (bound !== binding || !placed || (direction !== "next" && direction !== "prev")) {
-    return refuse("invalid_cursor", "The cursor is damaged or belongs to other filters or another order.", {
-      errors: [
-        {
-          pointer: "/cursor",
-          code: "invalid_cursor",
-          message: "Pass a cursor of the same query, or leave it out.",
-        },
-      ],
-    });
-  }
+  if (bound !== binding || !placed || (direction !== "next" && direction !== "prev")) return refuseCursor();
   return { at, id, direction };
 }
 

@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { expect, test, vi } from "vitest";
 import { depthOf } from "../../src/chat/json.ts";
 import { readBody, readPieces, releaseBody } from "../../src/api/body.ts";
-import { anId, problemOf, setUp } from "./harness.ts";
+import { accepted, anId, problemOf, setUp } from "./harness.ts";
 
 /** What a body may be (AP-8, RE-T27). */
 
@@ -252,4 +252,12 @@ test("★ AP-8: what the body of a request held is given back with its answer, a
   const body = "x".repeat(1024 * 1024);
   for (let count = 0; count < 45; count += 1)
     expect((await call("POST", "/v1/sessions", body)).status).toBe(400);
+});
+
+test("AP-45: a file may have a name that begins as a credential does", async () => {
+  const { call, session } = setUp();
+  const { calls } = await session(anId(), () => accepted({}, { status: 201 }));
+  const uploaded = await call("POST", `${S}/files?name=lt_x.txt`, "text", { "Content-Type": "text/plain" });
+  expect(uploaded.status, await uploaded.text()).toBe(201);
+  expect(calls).toMatchObject([{ op: "upload", params: { name: "lt_x.txt" } }]);
 });

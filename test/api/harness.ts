@@ -1,4 +1,4 @@
-import { recordCall } from "../../src/engine/access/tenant/audit.ts";
+import { recordDelivered } from "../../src/engine/access/tenant/audit.ts";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { FileChangeReport, Principal, SessionCall, SessionReply } from "../../src/session/rpc.ts";
 import { createRouter } from "../../src/api/index.ts";
@@ -6,6 +6,7 @@ import type { RouterContext, RouterEnv, SessionStub } from "../../src/api/index.
 import { accessSchema, observabilitySchema } from "../../src/config/sections/operator.ts";
 import type { TeamAgent, Team } from "../../src/config/team.ts";
 import { authenticate } from "../../src/engine/access/authenticate.ts";
+import { deliverActions } from "../../src/engine/access/audit-outbox.ts";
 import { createKey } from "../../src/engine/access/key-store.ts";
 import { sessionObjectName, tenantObjectName } from "../../src/engine/access/names.ts";
 import type { PlacedNamespace } from "../../src/sandbox/jurisdiction.ts";
@@ -141,7 +142,7 @@ const tenantOf = (now: () => number) => {
     sawServer: async (sighting) => recordSighting(tables, sighting, now()),
     authorizeServer: async () => ({ kind: "failure", reason: "the team has none" }),
     finishLogin: async () => "unknown",
-    recordAction: (...asked) => recordCall(tables, ...asked, now()),
+    recordActions: async (actions) => recordDelivered(tables, actions, now()),
   };
   return { tables, directory };
 };
@@ -175,12 +176,18 @@ export function setUp({
   const lines: Record<string, unknown>[] = [];
   const counts = { authenticate: 0, sessions: 0 };
   const health = new Map<string, readonly HealthRow[] | Promise<never>>();
+  const deliver = (): Promise<void> =>
+    deliverActions(tables, (address) => tenantNamed(tenantObjectName(address)).directory, now());
   const directory: TeamDirectory = {
     authenticate(credential) {
       counts.authenticate += 1;
       return authenticate(tables, credential, { adminKey: env.LIMPET_ADMIN_KEY, now: now() });
     },
-    perform: (call) => performTeamCall(tables, call, now()),
+    perform: async (call) => {
+      const reply = await performTeamCall(tables, call, now());
+      void deliver();
+      return reply;
+    },
     pinDefinition: async (...asked) => pinDefinition(tables, ...asked),
     unpinDefinition: async (...asked) => unpinDefinition(tables, ...asked),
     definition: async (revision) => readDefinition(tables, revision),
@@ -248,6 +255,8 @@ export function setUp({
   return {
     tables,
     dump,
+    /** Delivers what the team's object has queued, as its alarm does. */
+    deliver,
     /** The object of a tenant, with its tables. */
     tenant: (tenant = "default") => tenantNamed(tenantObjectName({ tenant, jurisdiction: null })),
     /** The names of the tenants' objects that were called. */

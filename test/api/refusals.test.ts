@@ -22,3 +22,19 @@ test("AP-2: a body of another type is refused with the one to send", async () =>
   expect(response.status).toBe(415);
   expect((await problemOf(response))["detail"]).toContain("application/json");
 });
+
+test("AP-9: a route that would ignore If-Match refuses it before the session is asked", async () => {
+  const { call, session } = setUp();
+  const { calls } = await session(anId());
+  for (const [path, body] of [
+    ["/messages", { content: "Go" }],
+    ["", { content: "Go" }],
+    ["/respond", { question_id: "ask_1", response: "yes" }],
+    ["/compact", {}],
+  ] as const)
+    expect(await problemOf(await call("POST", S + path, body, { "If-Match": '"41"' })), path).toMatchObject({
+      code: "invalid_request",
+      detail: expect.stringContaining("does not accept If-Match"),
+    });
+  expect(calls).toEqual([]);
+});

@@ -1,8 +1,8 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { expect, test } from "vitest";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { Principal } from "../../src/session/rpc.ts";
-import { teamStub } from "../support/worker/directories.ts";
+import { replaceMethod, teamStub, tenantStub } from "../support/worker/directories.ts";
 
 /** TeamObject in workerd: what its tables do on the real storage, and that they survive it. */
 
@@ -76,5 +76,28 @@ test("AP-6: a rollback leaves no trace of a refused key", async () => {
   expect(await create({ scopes: ["admin"] })).toMatchObject({ ok: true, replayed: true });
   await runInDurableObject(stub, (_, state) => {
     expect(state.storage.sql.exec("SELECT count(*) AS n FROM keys").one()).toEqual({ n: 1 });
+  });
+});
+
+test("TB-11: what is done with keys while the tenant's object fails reaches its audit by an alarm, after an eviction, once", async () => {
+  const stub = teamStub("outbox");
+  const tenant = tenantStub("outbox");
+  const principal: Principal = { ...operator, tenant: "outbox" };
+  let asked = 0;
+  await replaceMethod(tenant, "recordActions", (there) => async (...actions) => {
+    asked += 1;
+    if (asked > 1) return there(...actions);
+    throw new Error("gone");
+  });
+  const made = await stub.perform({ principal, op: "create_key", params: { scopes: ["admin"] } });
+  expect(made).toMatchObject({ ok: true, status: 201 });
+  const { id } = JSON.parse(made.ok ? made.json : "{}") as { id: string };
+  await expect.poll(() => asked).toBe(1);
+  await evictDurableObject(stub);
+  expect(await runDurableObjectAlarm(stub)).toBe(true);
+  expect(await runDurableObjectAlarm(stub)).toBe(false);
+  const listed = await tenant.perform({ principal, op: "list_audit", params: {} });
+  expect(JSON.parse(listed.ok ? listed.json : "{}")).toMatchObject({
+    data: [{ action: "create_key", subject: id, who: "operator" }],
   });
 });

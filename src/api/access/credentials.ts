@@ -2,8 +2,8 @@ import { ProblemError, refuse, refuseIfProblem } from "../../session/problems.ts
 import type { Problem } from "../../session/problems.ts";
 import type { Principal } from "../../session/rpc.ts";
 import { secretCommand } from "../../config/document/references.ts";
-import { adminKeyMinLength, isAdminKeyUsable } from "../../engine/access/authenticate.ts";
-import { credentialDigest } from "../../engine/access/keys.ts";
+import { findAdminKeyProblem } from "../../engine/access/authenticate.ts";
+import { credentialDigest, isCredential } from "../../engine/access/keys.ts";
 import { teamObjectName } from "../../engine/access/names.ts";
 import type { RequestContext, RouterEnv } from "../context.ts";
 import { callWithRetry } from "../platform.ts";
@@ -62,8 +62,6 @@ const requireUnexpired = (principal: Principal, now: number): Principal =>
     ? refuse("token_expired", "The credential has expired: get a new one.")
     : principal;
 
-const bearerPattern = /^Bearer ([A-Za-z0-9\-._~+/]{1,4096}=*)$/;
-
 /** Reads the subprotocols that a client offers: `limpet.v1`, and at most one credential as `bearer.<token>`. */
 function readOfferedCredential(request: Request): string | null {
   const offered = (request.headers.get("Sec-WebSocket-Protocol") ?? "").split(",").map((name) => name.trim());
@@ -75,23 +73,24 @@ function readOfferedCredential(request: Request): string | null {
 export function readCredential(request: Request): string | null {
   const header = request.headers.get("Authorization");
   if (header !== null) {
-    const [, credential] = bearerPattern.exec(header) ?? [];
-    return credential ?? refuse("unauthenticated", "Write the header as Authorization: Bearer <key>.");
+    const [, credential = ""] = /^Bearer (.+)$/.exec(header) ?? [];
+    if (isCredential(credential)) return credential;
+    return refuse("unauthenticated", "Write the header as Authorization: Bearer <key>.");
   }
   return request.headers.get("Upgrade") === null ? null : readOfferedCredential(request);
 }
 
-/** Returns whether the deployment has an admin key, without which nobody can be authenticated. */
-export const isConfigured = (env: RouterEnv): boolean =>
-  env.LIMPET_DEV === "1" || isAdminKeyUsable(env.LIMPET_ADMIN_KEY);
+const findConfigurationProblem = ({ LIMPET_DEV, LIMPET_ADMIN_KEY }: RouterEnv): string | null =>
+  LIMPET_DEV === "1" ? null : findAdminKeyProblem(LIMPET_ADMIN_KEY);
 
-/** Refuses every request with 503 if there is no admin key. */
+/** Returns whether the deployment has a usable admin key, without which nobody can be authenticated. */
+export const isConfigured = (env: RouterEnv): boolean => findConfigurationProblem(env) === null;
+
+/** Refuses every request with 503 if there is no usable admin key. */
 export function requireConfigured({ env, router }: RequestContext): void {
-  if (isConfigured(env)) return;
-  refuse(
-    "not_configured",
-    `Set the secret LIMPET_ADMIN_KEY to at least ${adminKeyMinLength} random characters: npx ${secretCommand("LIMPET_ADMIN_KEY", router.team.name)}`,
-  );
+  const problem = findConfigurationProblem(env);
+  if (problem === null) return;
+  refuse("not_configured", `${problem}: npx ${secretCommand("LIMPET_ADMIN_KEY", router.team.name)}`);
 }
 
 /** Refuses a token outside the origin that it is bound to; requests of the page's own origin may lack the header. */

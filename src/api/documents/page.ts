@@ -195,7 +195,8 @@ of a session in \`SESSION\`. \`npm start\` needs no key. \`S\` stands for \`/v1/
 milliseconds since the epoch, costs are in USD. Below, a field without a kind is a text, and one in bold must be there.
 
 - **Nothing is done twice.** Send a command again with the same \`Idempotency-Key\` (or the body's \`id\`) as often as you
-  like, for 7 days: it is carried out once, and the answer is the same, with \`Idempotent-Replayed: true\`.
+  like, for 7 days: it is carried out once, and the answer is the same, with \`Idempotent-Replayed: true\`. Another
+  body under a key is 422. A key counts in its session: creations with two \`ref\`s are two, also under one key.
 - **Accepted is stored.** A 2xx to a command is sent after the commit. Its \`seq\` is an event that later reads show.
 - **Lists come in pages**: \`limit\` (50, at most 200) and \`cursor\`, which \`next_cursor\` of the page before gives.
 - **Nobody overwrites unseen.** Commands that change or take away what was read take \`If-Match\` with its \`ETag\` or

@@ -185,9 +185,13 @@ const entries: Readonly<Record<string, RouteEntry>> = {
     { 200: verdictSchema },
     takes(explainSchema),
   ),
-  "DELETE /v1/memory/:subject": entry("forget_subject", "Deletes what agents remember of a person.", {
-    204: null,
-  }),
+  "DELETE /v1/memory/:subject": entry(
+    "forget_subject",
+    "Deletes what agents remember of a person, and the metadata of the person's deleted sessions in `GET /v1/usage`.",
+    {
+      204: null,
+    },
+  ),
   "GET /v1/mcp": entry("list_mcp_servers", "Lists the MCP servers as sessions found them.", {
     200: z.strictObject({ data: z.array(serverSchema) }),
   }),

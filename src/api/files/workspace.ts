@@ -13,7 +13,7 @@ import type { FileChangeReport, SessionReply } from "../../session/rpc.ts";
 import { jsonResponse, requireAccepted, toResponse } from "../answers.ts";
 import { readPieces } from "../body.ts";
 import type { RequestFields } from "../body.ts";
-import { callSession, openSessionStub, readIdempotencyKey, refuseIfMatch } from "../calls.ts";
+import { callSession, openSessionStub, readIdempotencyKey } from "../calls.ts";
 import type { Router, SessionRequestContext } from "../context.ts";
 import { limits } from "../limits.ts";
 import { callWithRetry } from "../platform.ts";
@@ -314,7 +314,6 @@ function digestBody(body: ReadableStream<Uint8Array>): {
 export async function unpackArchive(context: SessionRequestContext): Promise<Response> {
   const { request, url } = context;
   try {
-    refuseIfMatch(request);
     const params = { ...readQuery(url.searchParams, {}), ...changeOf(context) };
     const first = await begin(context, "unpack", params);
     if ("digest" in first)

@@ -5,7 +5,7 @@ import { findSigningKey } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
 import { operator, operatorTenant, findStoredKey } from "./key-store.ts";
 import type { StoredKey } from "./key-store.ts";
-import { credentialDigest, matchesDigest, keyIdOf } from "./keys.ts";
+import { credentialDigest, isCredential, matchesDigest, keyIdOf } from "./keys.ts";
 import type { TeamDirectory } from "./rpc.ts";
 import { isToken, verifyToken } from "./tokens.ts";
 
@@ -14,11 +14,22 @@ import { isToken, verifyToken } from "./tokens.ts";
 type AuthenticateAnswer = Awaited<ReturnType<TeamDirectory["authenticate"]>>;
 
 /** Length of LIMPET_ADMIN_KEY that makes it no weaker than a short random string. */
-export const adminKeyMinLength = 24;
+const adminKeyMinLength = 24;
+
+/** Says what to do about a deployment's admin key that is absent, weak or never accepted, without the key. */
+export const findAdminKeyProblem = (adminKey: string | undefined): string | null => {
+  if (adminKey === undefined || adminKey.length < adminKeyMinLength)
+    return `Set the secret LIMPET_ADMIN_KEY to at least ${adminKeyMinLength} random characters`;
+  if (!isCredential(adminKey))
+    return "LIMPET_ADMIN_KEY has a character that no Authorization header can carry: set it to letters, digits and -._~+/ alone";
+  return isToken(adminKey)
+    ? "LIMPET_ADMIN_KEY begins with lt_, as browser tokens do: set it to another"
+    : null;
+};
 
 /** Returns whether the deployment has a usable admin key. */
-export const isAdminKeyUsable = (adminKey: string | undefined): adminKey is string =>
-  adminKey !== undefined && adminKey.length >= adminKeyMinLength;
+const isAdminKeyUsable = (adminKey: string | undefined): adminKey is string =>
+  findAdminKeyProblem(adminKey) === null;
 
 const refusalOf = (code: "unauthenticated" | "token_expired", detail: string): AuthenticateAnswer => ({
   ok: false,

@@ -162,7 +162,12 @@ function setJurisdiction(
   return jurisdiction;
 }
 
+/** Milliseconds that a key is listed after its expiry. */
+const expiredKeyMs = 90 * 24 * 3_600_000;
+
+/** Stores a new key, and deletes those that expired long ago. */
 function insertKey(all: RunQuery, info: KeyInfo, digest: string): void {
+  all("DELETE FROM keys WHERE expires_at < ?", info.created_at - expiredKeyMs);
   all(
     `INSERT INTO keys (id, digest, tenant, name, scopes, created_at, created_by, expires_at)
      VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,

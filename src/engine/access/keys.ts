@@ -7,6 +7,9 @@ import { digestOf, randomBytes, areSameBytes } from "./encoding.ts";
 const keyFormat = /^lk_([a-z2-7]{16})_[A-Za-z0-9_-]{43}$/;
 const dummyDigest = "0".repeat(64);
 
+/** Returns whether a text has the characters of a credential, and so can be sent as one. */
+export const isCredential = (text: string): boolean => /^[A-Za-z0-9\-._~+/]{1,4096}=*$/.test(text);
+
 /** Returns the id inside a well-formed API key, otherwise null. */
 export const keyIdOf = (credential: string): string | null => keyFormat.exec(credential)?.[1] ?? null;
 

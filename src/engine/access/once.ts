@@ -46,6 +46,14 @@ export function keepDelete(
   );
 }
 
+/** Returns whether something that may be delivered again comes for the first time in 7 days. */
+export const isFirstDelivery = (all: RunQuery, id: string, now: number): boolean => {
+  deleteExpiredKeys(all, now);
+  const kept =
+    "INSERT OR IGNORE INTO idempotency (key, body, created, at) VALUES (?, '', '', ?) RETURNING at";
+  return all(kept, id, now).length > 0;
+};
+
 /** Returns whether the session that was created under a name at this time was deleted. */
 export const isBuried = (all: RunQuery, id: string, createdAt: number): boolean =>
   all("SELECT 1 FROM tombstones WHERE id = ? AND created_at = ?", id, createdAt).length > 0;

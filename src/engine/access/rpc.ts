@@ -21,7 +21,7 @@ import type { Principal, RpcReply, Scope } from "../../session/rpc.ts";
 import type { NoteHead } from "../../tools/stores.ts";
 import type { NotesOwner } from "./tenant/notes.ts";
 import type { AuthorizationAnswer } from "../../tools/egress/server-authorization.ts";
-import type { AuditedAction } from "./tenant/audit.ts";
+import type { DeliveredAction } from "./tenant/audit.ts";
 import type { LoginEnd, ServerAuthorization } from "./tenant/logins.ts";
 import type { ServerSighting } from "./tenant/tool-pins.ts";
 
@@ -208,11 +208,8 @@ export interface TenantDirectory extends TenantStores {
   grants(report: GrantsReport): Promise<GrantsUpdate>;
   /** Pins a definition at the team before the first session needs it, for a day and for as long as any session does. */
   keepDefinition(revision: string, json: string): Promise<void>;
-  /** Audits an action on the tenant's keys or tokens, which the team's object stores. */
-  recordAction(
-    call: Pick<DirectoryCall<string>, "principal" | "key">,
-    action: Omit<AuditedAction, "who">,
-  ): Promise<void>;
+  /** Audits actions of the tenant's callers outside its object, each once for its id. */
+  recordActions(actions: readonly DeliveredAction[]): Promise<void>;
   /** Ends a login with the response of its authorization server, once for each state. */
   finishLogin(answered: { address: TenantAddress; state: string; query: string }): Promise<LoginEnd>;
   /** Leases a share of the tenant's day. */

@@ -1,4 +1,5 @@
 import { parseParams } from "../../session/define-operation.ts";
+import { queueAction } from "./audit-outbox.ts";
 import { mintToken, mintTokenSchema } from "./browser-tokens.ts";
 import type { Tables } from "./database.ts";
 import { createReply, performDirectoryCall } from "./directory-calls.ts";
@@ -20,6 +21,8 @@ import type { DirectoryCall, DirectoryReply, TeamOperation } from "./rpc.ts";
 /** Operations of the TeamObject. */
 const teamOperations: DirectoryOperations<TeamOperation> = {
   scopes: teamOperationScopes,
+  subjects: { create_key: "id", edit_key: "key", revoke_key: "key", mint_token: "session" },
+  audit: queueAction,
   handlers: {
     create_key: async (tables, { principal, params }, now, once) => {
       const body = parseParams(createKeySchema, params);

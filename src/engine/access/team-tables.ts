@@ -22,6 +22,11 @@ export const teamMigrations: Migrations = [
   CREATE TABLE pins (
     revision TEXT NOT NULL, tenant TEXT NOT NULL, PRIMARY KEY (revision, tenant)
   ) WITHOUT ROWID;
+  -- What was done to keys and tokens, until the tenant of the caller has it in its audit; no number is given twice.
+  CREATE TABLE audit_outbox (
+    n INTEGER PRIMARY KEY AUTOINCREMENT, tenant TEXT NOT NULL, jurisdiction TEXT, who TEXT NOT NULL,
+    action TEXT NOT NULL, subject TEXT, at INTEGER NOT NULL
+  );
   -- What was done under an Idempotency-Key; \`key\` and \`body\` are digests.
   CREATE TABLE idempotency (
     key TEXT PRIMARY KEY, body TEXT NOT NULL, created TEXT NOT NULL, at INTEGER NOT NULL

@@ -201,6 +201,7 @@ export const writeFileOperation = defineWrite({
     sha256: digestField,
     upload: uploadDataSchema.optional().describe("Base64 of the file, if the session is to keep it, too."),
   }),
+  matches: "file",
   entersWorkspace: true,
   run: (context, { path, key, sha256 = null, upload }) =>
     beginChange(context, { op: "write_file", path, key, fingerprint: sha256, upload }),
@@ -280,6 +281,7 @@ export const deleteFileOperation = defineWrite({
   method: "DELETE",
   path: "/v1/sessions/:session/workspace/:path{[^]+}",
   params: z.strictObject({ path: pathField, key: keyField, recursive: z.boolean().default(false) }),
+  matches: "file",
   entersWorkspace: true,
   run: (context, { path, key, recursive }) =>
     beginChange(context, { op: "delete_file", path, key, fingerprint: `recursive ${recursive}` }),

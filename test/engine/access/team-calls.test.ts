@@ -209,3 +209,20 @@ test("AP-2: a key does not end because its expiry was given in seconds", async (
     errors: [{ pointer: "/expires_at", message: expect.stringContaining("seconds") }],
   });
 });
+
+test("AP-12: a key is listed for 90 days after its expiry; then the next new key deletes it", async () => {
+  const { tables } = memoryTables(teamMigrations);
+  const day = 24 * 3_600_000;
+  const create = (at: number, more: object = {}) => {
+    const params = { scopes: ["admin"], ...more };
+    return performTeamCall(tables, { principal: operator, op: "create_key", params }, at);
+  };
+  await create(now, { name: "expired", expires_at: now + 1 });
+  await create(now, { name: "for ever" });
+  const names = async () =>
+    (await call(tables, "list_keys", {})).body.data.map(({ name }: { name: string }) => name).toSorted();
+  await create(now + 90 * day, { name: "later" });
+  expect(await names()).toEqual(["expired", "for ever", "later"]);
+  await create(now + 90 * day + 2, { name: "last" });
+  expect(await names()).toEqual(["for ever", "last", "later"]);
+});

@@ -7,17 +7,18 @@ import {
   pageOf,
   pageQueryFields,
   readCursor,
+  refuseCursor,
 } from "../../../session/paging.ts";
 import type { Page, PagePosition } from "../../../session/paging.ts";
 import type { DatabaseRow, DatabaseValue, RunQuery, Tables } from "../database.ts";
-import { createOnce } from "../once.ts";
-import type { DirectoryCall, SessionSummary } from "../rpc.ts";
+import { isFirstDelivery } from "../once.ts";
+import type { SessionSummary } from "../rpc.ts";
 import { dayMs } from "./days.ts";
 
 /** Stores the decisions of a tenant's sessions, including deleted ones: a row for each report that holds any. */
 
 /** Milliseconds that a decision is kept. */
-const auditLifeMs = 90 * dayMs;
+export const auditLifeMs = 90 * dayMs;
 
 /** Query of `GET /audit`. */
 export const listAuditSchema = z.strictObject({
@@ -59,38 +60,36 @@ export interface AuditedAction {
   readonly subject: string | null;
 }
 
-/** Stores an action outside sessions; such rows have a numbering of their own. */
+/** Action outside the tenant's object; `id` is the same whenever it is delivered again. */
+export interface DeliveredAction extends AuditedAction {
+  readonly id: string;
+  readonly at: number;
+}
+
+/**
+ * Stores an action outside sessions. Such rows have a numbering of their own; an action stands after the one before it
+ * although the clock may have gone back.
+ */
 export const recordAction = (all: RunQuery, { who, action, subject }: AuditedAction, at: number): void => {
-  const [row] = all(
-    "SELECT first AS last FROM audit WHERE session = '' ORDER BY at DESC, first DESC LIMIT 1",
-  );
-  const seq = Number(row?.["last"] ?? 0) + 1;
+  const [newest] = all("SELECT at, first FROM audit WHERE session = '' ORDER BY at DESC, first DESC LIMIT 1");
+  const seq = Number(newest?.["first"] ?? 0) + 1;
   const nowhere = { seq, at, thread: "", agent: "", run: null, call: null };
   const decision: Decision = { ...nowhere, ...noOutcome, who, action, subject };
   all(
     "INSERT INTO audit (at, session, first, decisions) VALUES (?, '', ?, ?)",
-    at,
+    Math.max(at, Number(newest?.["at"] ?? at)),
     seq,
     JSON.stringify([decision]),
   );
   forgetOld(all, at);
 };
 
-/** Stores an action on keys or tokens, once for each call: the team's object may have answered a repeated one. */
-export const recordCall = async (
-  tables: Tables,
-  { principal, key }: Pick<DirectoryCall<string>, "principal" | "key">,
-  { action, subject }: Omit<AuditedAction, "who">,
-  now: number,
-): Promise<void> => {
-  const op = `audit ${action}`;
-  const once = await createOnce(
-    tables,
-    { principal, op, params: {}, ...(key !== undefined && { key }) },
-    now,
-  );
-  once((all) => recordAction(all, { who: principal.by, action, subject }, now) ?? null);
-};
+/** Stores actions that are delivered until it is known that they arrived, each once. */
+export const recordDelivered = (tables: Tables, actions: readonly DeliveredAction[], now: number): void =>
+  tables.write((all) => {
+    for (const { id, at, ...action } of actions)
+      if (isFirstDelivery(all, `action ${id}`, now)) recordAction(all, action, at);
+  });
 
 /**
  * Decision with its place in the list: by the time of the last decision of its report, and within a session by
@@ -116,8 +115,8 @@ type ReportPlace = readonly [at: DatabaseValue, session: DatabaseValue, first: D
 
 /** Returns the place of the first report, in reading order, that may hold a decision beyond a position. */
 const placeOf = ({ at, id }: PagePosition, down: boolean): ReportPlace => {
-  const colon = id.lastIndexOf(":");
-  return [at, id.slice(0, colon), down ? Number(id.slice(colon + 1)) : 0];
+  const [, session, seq] = /^(.*):(\d{15})$/.exec(id) ?? refuseCursor();
+  return [at, session ?? "", down ? Number(seq) : 0];
 };
 
 interface Reading {

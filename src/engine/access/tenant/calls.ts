@@ -1,4 +1,3 @@
-import { fieldsOf } from "../../../chat/json.ts";
 import { parseParams } from "../../../session/define-operation.ts";
 import type { Tables } from "../database.ts";
 import { createReply, performDirectoryCall } from "../directory-calls.ts";
@@ -20,11 +19,19 @@ import {
   requireServer,
   serverReferenceSchema,
 } from "./tool-pins.ts";
-import { listUsage, listUsageSchema } from "./usage.ts";
+import { forgetUsageMetadata, listUsage, listUsageSchema } from "./usage.ts";
 
 /** Operations of a TenantObject. */
 const tenantOperations: DirectoryOperations<TenantOperation> = {
   scopes: tenantOperationScopes,
+  subjects: {
+    revoke_grant: "grant",
+    approve_mcp_server: "name",
+    forget_mcp_login: "name",
+    // Whom nobody may find any more is not named.
+    forget_subject: null,
+  },
+  audit: (all, _caller, action, at) => recordAction(all, action, at),
   handlers: {
     list_sessions: (tables, { principal, params }) =>
       createReply(200, listSessions(tables, principal.tenant, parseParams(listSessionsSchema, params))),
@@ -40,6 +47,7 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
       const { subject } = parseParams(subjectSchema, params);
       const { replayed } = once((all) => {
         forgetSubject(all, subject, now);
+        forgetUsageMetadata(all, subject);
         return null;
       });
       return createReply(204, null, replayed);
@@ -71,24 +79,8 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
   },
 };
 
-/** Returns the subject of an operation that changes what the tenant permits; null if it has no subject to name. */
-const subjectOf = ({ op, params }: DirectoryCall<TenantOperation>): string | null | undefined => {
-  const fields = fieldsOf(params);
-  const textOf = (name: string): string | null => (typeof fields[name] === "string" ? fields[name] : null);
-  if (op === "revoke_grant") return textOf("grant");
-  if (op === "approve_mcp_server" || op === "forget_mcp_login") return textOf("name");
-  return op === "forget_subject" ? null : undefined;
-};
-
-/** Performs an operation; audits it if it changes what the tenant permits or remembers. */
-export const performTenantCall = async (
+export const performTenantCall = (
   tables: Tables,
   call: DirectoryCall<TenantOperation>,
   now: number,
-): Promise<DirectoryReply> => {
-  const reply = await performDirectoryCall(tenantOperations, tables, call, now);
-  const subject = subjectOf(call);
-  if (reply.ok && !reply.replayed && subject !== undefined)
-    tables.write((all) => recordAction(all, { who: call.principal.by, action: call.op, subject }, now));
-  return reply;
-};
+): Promise<DirectoryReply> => performDirectoryCall(tenantOperations, tables, call, now);

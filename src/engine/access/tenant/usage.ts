@@ -23,6 +23,9 @@ const putUsage = `INSERT INTO usage VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 
     total = excluded.total, cost = excluded.cost, estimated = excluded.estimated
   WHERE excluded.calls > calls`;
 
+/** Most days of one query, and so the days before the newest that sums are kept. */
+const mostDays = 366;
+
 /** Stores the current sums of a session; a repeated or older report changes nothing. */
 export const keepUsage = (
   all: RunQuery,
@@ -32,12 +35,28 @@ export const keepUsage = (
   const { input, output, cacheRead, cacheWrite, total } = usage;
   const key = [day, id, created_at, agent, provider, model, metadata];
   all(putUsage, ...key, calls, input, output, cacheRead, cacheWrite, total, cost, estimated ? 1 : 0);
+  all("DELETE FROM usage WHERE day < ?", day - mostDays * dayMs);
 };
 
-const mostDays = 366;
 const standardDays = 30;
 
 const groupPattern = /^(?:session|agent|model|day|metadata\[.{1,64}\])$/su;
+
+/**
+ * Takes the metadata of a person's deleted sessions out of their sums, which stay: a session that reports again would
+ * bring its metadata back.
+ */
+export const forgetUsageMetadata = (all: RunQuery, subject: string): void => {
+  const persons = `json_extract(metadata, '$.subject') = ? AND NOT EXISTS
+    (SELECT 1 FROM sessions WHERE sessions.created_at = usage.created_at AND sessions.id = usage.session)`;
+  all(
+    `INSERT INTO usage SELECT day, session, created_at, agent, provider, model, '{}', sum(calls), sum(input),
+       sum(output), sum(cache_read), sum(cache_write), sum(total), iif(count(cost) = count(*), sum(cost), NULL),
+       max(estimated) FROM usage WHERE ${persons} GROUP BY 1, 2, 3, 4, 5, 6`,
+    subject,
+  );
+  all(`DELETE FROM usage WHERE ${persons}`, subject);
+};
 
 /** Query of `GET /usage`; both days are UTC days and included. */
 export const listUsageSchema = z.strictObject({

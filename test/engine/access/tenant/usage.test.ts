@@ -1,11 +1,16 @@
 import { expect, test } from "vitest";
 import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
+import { performTenantCall } from "../../../../src/engine/access/tenant/calls.ts";
 import { listUsage, listUsageSchema } from "../../../../src/engine/access/tenant/usage.ts";
 import type { DailyUsage, SessionSummary } from "../../../../src/engine/access/rpc.ts";
 import type { Tables } from "../../../../src/engine/access/database.ts";
 import { ProblemError } from "../../../../src/session/problems.ts";
+import { allScopes } from "../../../../src/session/rpc.ts";
+import type { Principal } from "../../../../src/session/rpc.ts";
 import { summary } from "../summary.ts";
 import { memoryTables } from "../tables.ts";
+
+const operator: Principal = { tenant: "acme", jurisdiction: null, by: "operator", scopes: allScopes };
 
 /** What a tenant's sessions used, summed up from their reports (AP-40). */
 
@@ -186,4 +191,34 @@ test("AP-7 AP-40: pages of groups go forth and back, and a cursor fits its own q
   const cursor = page.prev_cursor;
   expect(list(tables, { ...query, cursor }).data.map(({ key }) => key)).toEqual(["d"]);
   expect(() => list(tables, { limit: 1, cursor })).toThrow(ProblemError);
+});
+
+test("AP-40: sums are kept for the 366 days that one query spans at most", () => {
+  const { tables } = memoryTables();
+  for (const date of ["2025-11-21", "2025-11-23", "2026-11-23"])
+    report(tables, date, [used({ day: day(date) })]);
+  expect(inputs(tables, { group_by: "session", from: "2025-11-23" })).toEqual({
+    "2025-11-23": 10,
+    "2026-11-23": 10,
+  });
+  expect(tables.read("SELECT count(*) AS n FROM usage")).toEqual([{ n: 2 }]);
+});
+
+test("AG-41 AP-40: who is forgotten is named by no sum of a deleted session, and all sums stay", async () => {
+  const { tables } = memoryTables();
+  const of = (subject: string, plan: string) => ({ metadata: JSON.stringify({ subject, plan }) });
+  report(tables, "gone", [used(of("ada", "a"), 1), used({ ...of("ada", "b"), cost: null }, 2)]);
+  report(tables, "gone", [], { status: "deleted", updated_at: 2000, head_seq: 9 });
+  report(tables, "open", [used(of("ada", "a"), 4)]);
+  report(tables, "other", [used(of("bob", "a"), 8)]);
+  const before = list(tables).total;
+  const forget = () =>
+    performTenantCall(tables, { principal: operator, op: "forget_subject", params: { subject: "ada" } }, now);
+  for (const _ of ["once", "again"]) expect(await forget()).toMatchObject({ ok: true });
+  expect(inputs(tables, { group_by: "metadata[subject]" })).toEqual({ null: 3, ada: 4, bob: 8 });
+  expect(inputs(tables, { group_by: "metadata[plan]" })).toEqual({ null: 3, a: 12 });
+  expect(list(tables).total).toEqual(before);
+  report(tables, "open", [], { status: "deleted", updated_at: 2000, head_seq: 9 });
+  await forget();
+  expect(inputs(tables, { group_by: "metadata[subject]" })).toEqual({ null: 7, bob: 8 });
 });
