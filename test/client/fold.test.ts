@@ -41,6 +41,25 @@ test("AP-24 AP-41: what a snapshot says of the budget is not undone by events fr
   expect(foldSince(snapshot, bench.events()).session?.budget).toEqual(snapshot.session.budget);
 });
 
+test("AP-24 SE-24: inputs wait in the order in which they are taken up, for who watched as for who comes later", async () => {
+  const { bench } = await play(replies(said(["put", {}])), { instant: false });
+  bench.send("Go on");
+  await bench.steps();
+  for (const id of ["a", "b", "c"]) {
+    bench.ok("send", { id, content: id, on_busy: "queue" });
+    if (id === "a") bench.ok("edit_input", { input: id, content: "A" });
+  }
+  bench.ok("send", { id: "now", content: "Stop", on_busy: "interrupt" });
+  const snapshot = bench.ok("snapshot") as unknown as SnapshotBody;
+  for (const { inputs } of [
+    snapshot,
+    foldSince(null, bench.events()),
+    foldSince(snapshot, bench.events()),
+    foldSince(snapshot, bench.events(), snapshot.seq - 3),
+  ])
+    expect(inputs.map(({ id }) => id)).toEqual(["now", "a", "b", "c"]);
+});
+
 test("AP-51: what a broken attempt used counts in its turn and in the session, for who watched as for who comes later", async () => {
   const { bench } = await play(replies(said("Once upon a time"), done));
   bench.hold = true;

@@ -35,7 +35,10 @@ const foldEvent = (draft: FoldDraft, event: StoredEvent): void => {
   if (event.seq <= draft.seq) return;
   draft.seq = event.seq;
   draft.at = event.at;
+  const { inputs } = draft;
   for (const handle of handlers.get(event.type) ?? []) handle(draft, event);
+  // Which inputs wait, and in which order, the snapshot says itself.
+  if (event.seq <= draft.counted) draft.inputs = inputs;
 };
 
 /** Changes the text of an open item; the change returns null where a piece does not fit what is shown. */
