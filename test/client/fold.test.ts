@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { leastCpuOf } from "../support/cpu.ts";
-import type { StoredEvent } from "../../src/agent/state/events.ts";
+import type { Delta, StoredEvent } from "../../src/agent/state/events.ts";
 import { foldFrames } from "../../src/client/fold/index.ts";
 import type { FoldFrame } from "../../src/client/fold/index.ts";
 import type { SnapshotBody } from "../../src/client/fold/start.ts";
@@ -142,6 +142,29 @@ test("AP-20: pieces of text come once each, in their order; one behind a gap wai
   expect(shown([...openText, delta(0, "Hel"), { ...openText[0], text: "Hello!" } as FoldFrame])).toBe(
     "Hello!",
   );
+});
+
+test("AP-20 AP-51: a call that runs again after a crash shows what it prints now, and not what it had printed", async () => {
+  const { bench, probe } = await play(replies(look, done), { instant: false });
+  const printed: Delta[] = [];
+  const print = (...pieces: readonly string[]): void => {
+    for (const piece of pieces) probe.calls.at(-1)?.context.show(piece);
+    printed.push(...bench.deltas.filter(({ kind }) => kind === "tool_output_delta").slice(printed.length));
+  };
+  bench.send("Go on");
+  await bench.steps();
+  print("one, ", "two");
+  bench.crash();
+  await bench.steps();
+  print("1, ", "2");
+  expect(printed.map(({ attempt, off }) => [attempt, off])).toEqual([
+    [1, 0],
+    [1, 5],
+    [2, 0],
+    [2, 3],
+  ]);
+  const { threads } = foldFrames(emptyFold, [...framesOf(bench.events()), ...printed]).transcript;
+  expect(threads[0]?.entries.find(({ kind }) => kind === "call")).toMatchObject({ live: "1, 2" });
 });
 
 test("AP-51: 2,000 events are folded in 100 ms, and a piece of text costs no walk over them", async () => {

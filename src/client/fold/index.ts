@@ -64,11 +64,9 @@ const growEntry = (
   return { ...entry, parts: entry.parts.with(grows, { ...part, text: grow(part.text) ?? part.text }) };
 };
 
-/** A piece of text is added behind what is there; one that came before is left out, one with a gap before it, too. */
+/** A piece takes the place of all from where it begins, as a call that runs again prints anew; behind a gap it is left out. */
 const foldDelta = (draft: FoldDraft, { item, off, data }: Delta): void =>
-  growItem(draft, item, (text) =>
-    off > text.length || off + data.length <= text.length ? null : text.slice(0, off) + data,
-  );
+  growItem(draft, item, (text) => (off > text.length ? null : text.slice(0, off) + data));
 
 const foldItemState = (draft: FoldDraft, { item, kind, thread, text }: ItemState): void => {
   const known = draft.threads.get(thread);
