@@ -130,7 +130,7 @@ const readLines = async (session: SessionClient, open: OpenSession, person: Pers
     const next = await Promise.race([lines.next(), closed]);
     if (next === null || next.done === true || isLeaving(next.value)) return;
     if (isAskingHelp(next.value)) person.warn(helpLine);
-    else await takeLine(session, open, person, next.value);
+    else await Promise.race([takeLine(session, open, person, next.value), closed]);
   }
 };
 
