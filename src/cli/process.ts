@@ -5,6 +5,12 @@ export const runProcess = async (
   run: (given: readonly string[], terminal: Terminal) => Promise<ExitCode>,
   root: string,
 ): Promise<void> => {
+  // Nobody reads on: what `head` has seen enough of is over, and no error.
+  for (const stream of [process.stdout, process.stderr])
+    stream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code !== "EPIPE") throw error;
+      process.exit(0);
+    });
   const code = await run(process.argv.slice(2), {
     root,
     print: (line) => process.stdout.write(`${line}\n`),

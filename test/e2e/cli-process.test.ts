@@ -54,6 +54,7 @@ const start = (url: string, ...words: readonly string[]) => {
   const exited = once(child, "exit");
   return {
     child,
+    said: () => said,
     says: (text: string) => until(`${text} in ${said}`, () => said.includes(text) || null),
     /** Its exit code and signal; null if it is still there after a while. */
     ended: () =>
@@ -82,4 +83,18 @@ test("AP-53: Ctrl-C leaves tail though the network is gone", async () => {
   swallow();
   child.kill("SIGINT");
   expect(await ended()).toEqual([0, null]);
+});
+
+test("AP-53: a command whose reader has seen enough ends, without a word", async () => {
+  const session = await api.create({ input: "hello" });
+  const tailed = start(server.url, "tail", session, "--all", "--after", "0");
+  await tailed.says("session_created");
+  const talking = start(server.url, "chat", session, "--json");
+  talking.child.stdin.write("hello\n");
+  await talking.says("run_end");
+  for (const { child } of [tailed, talking]) child.stdout.destroy();
+  const said = [tailed.said(), talking.said()];
+  await api.post(`/v1/sessions/${session}/messages`, { content: "hello", on_busy: "queue" });
+  for (const { ended } of [tailed, talking]) expect(await ended()).toEqual([0, null]);
+  expect([tailed.said(), talking.said()]).toEqual(said);
 });
