@@ -98,3 +98,14 @@ test("AP-53: a command whose reader has seen enough ends, without a word", async
   for (const { ended } of [tailed, talking]) expect(await ended()).toEqual([0, null]);
   expect([tailed.said(), talking.said()]).toEqual(said);
 });
+
+test("AP-53: tail tells once that the connection is lost, and once that it is back", async () => {
+  const { said, says } = start(server.url, "tail", await api.create(), "--all", "--after", "0");
+  await says("session_created");
+  const before = said().length;
+  await server.kill();
+  await says("(trying again: ");
+  await server.start();
+  await says("(connected again)\n");
+  expect(said().slice(before)).toMatch(/^\(trying again: [^\n]+\)\n\(connected again\)\n$/);
+});

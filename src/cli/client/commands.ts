@@ -6,7 +6,7 @@ import { exitCodes } from "../usage.ts";
 import { commandLines, readChoice } from "./asks.ts";
 import { chat } from "./chat.ts";
 import { eventLine } from "./event-line.ts";
-import { awaitFirstLine } from "./person.ts";
+import { awaitFirstLine, createConnectionTeller } from "./person.ts";
 import type { Person } from "./person.ts";
 import { pageLimit, readToEnd } from "./pages.ts";
 import { toPlainText } from "./plain.ts";
@@ -297,7 +297,10 @@ const tail = async ({ client, names, flags, person }: RemoteContext): Promise<Ex
     person.warn(`the session is ${status}; events are shown as they come, --after 0 shows those before, too`);
   const after = flags.after === undefined ? head_seq : numberOf("--after", flags.after);
   try {
-    for await (const event of client.sessions.get(session).events({ after, signal: stopped.signal })) {
+    const changed = createConnectionTeller(person);
+    for await (const event of client.sessions
+      .get(session)
+      .events({ after, signal: stopped.signal, changed })) {
       const line = flags.json === true ? JSON.stringify(event) : eventLine(event, flags.all === true);
       if (line !== null) person.write(`${line}\n`);
     }
