@@ -14,6 +14,8 @@ export interface EventsOptions {
   readonly types?: readonly EventType[];
   /** Ends the stream. */
   readonly signal?: AbortSignal;
+  /** Is told how the connection stands, such as that it is lost and tried again. */
+  readonly changed?: (state: ConnectionState) => void;
 }
 
 interface EventsSource {
@@ -25,7 +27,7 @@ interface EventsSource {
 /** Yields events as they come, again after reconnects and never twice; throws when the server ends it for good. */
 export async function* readSessionEvents(
   source: EventsSource,
-  { after = 0, types, signal = new AbortController().signal }: EventsOptions,
+  { after = 0, types, signal = new AbortController().signal, changed }: EventsOptions,
 ): AsyncGenerator<StoredEvent, void, undefined> {
   const events: StoredEvent[] = [];
   const ends: ConnectionState[] = [];
@@ -50,6 +52,7 @@ export async function* readSessionEvents(
       return empty.promise;
     },
     change: (state) => {
+      changed?.(state);
       if (state.status === "closed") ends.push(state);
       news.resolve();
     },

@@ -21,14 +21,19 @@ import type { OpenSession, TranscriptInput } from "./transcript.ts";
 
 type OwnParams<N extends ClientOperationName> = Omit<ParamsOf<N>, "session">;
 
+type SendInput = Omit<OwnParams<"send">, "wait">;
+
+/** With `wait` it resolves with the run once that has ended; messages sent after it go out then. */
+interface SendMessage {
+  (input: string | SendInput, options?: CallOptions): Promise<AnswerSchemas["Receipt"]>;
+  (input: SendInput & { readonly wait: number }, options?: CallOptions): Promise<AnswerOf<"send">>;
+}
+
 /** One session of the deployment. */
 export interface SessionClient {
   readonly id: string;
   /** Hands the session a message: a text, or an input with parts and a mode for a busy session. */
-  readonly send: (
-    input: string | Omit<OwnParams<"send">, "wait">,
-    options?: CallOptions,
-  ) => Promise<AnswerSchemas["Receipt"]>;
+  readonly send: SendMessage;
   /**
    * Takes a message back by its id, also one that is on its way, whose `send` is rejected as `withdrawn`: if it comes
    * later it is refused. The withdrawal is rejected as `input_already_applied` if an agent had the message first.
@@ -67,7 +72,7 @@ const withdrawn = clientProblem("withdrawn", "the message was taken back", {
   retryable: false,
 });
 
-type SendBody = Omit<OwnParams<"send">, "wait"> & { readonly id: string };
+type SendBody = SendInput & { readonly id: string };
 
 const contentPartOf = (part: Exclude<InputContent, string>[number]): readonly ContentPart[] => {
   if (part.type === "text") return [part];
@@ -157,7 +162,7 @@ export const createSessionClient = (source: SessionSource, id: string): SessionC
   };
   return {
     id,
-    send: (input, options = {}) => {
+    send: (input: string | SendInput, options: CallOptions = {}) => {
       const body = typeof input === "string" ? { content: input } : { ...input };
       return send({ ...body, id: body.id ?? newCommandId() }, options);
     },

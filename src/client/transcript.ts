@@ -312,6 +312,9 @@ export interface OpenSession {
   readonly loadWhole: (thread: string, entry: string) => Promise<void>;
   /** Tries to connect at once. */
   readonly reconnect: () => void;
-  /** Ends the connection; commands that were not answered are rejected. */
+  /**
+   * Ends the connection; commands that were not answered are rejected. The WebSocket of Node keeps its process until the
+   * server has said goodbye, too: where the network may be gone, end with `process.exit`.
+   */
   readonly close: () => void;
 }

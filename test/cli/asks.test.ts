@@ -33,6 +33,18 @@ test("AP-53: a question that takes free text takes a number beyond its options a
   expect(readAnswer(question(false), "neap")).toEqual({ decision: "answer", text: "neap" });
 });
 
+test("AP-53: an option that reads as a number is that option, and the question says so", () => {
+  const numbers = { text: "How many?", options: ["2", "4", "8"], multi_select: true, strict: true };
+  const ask: OpenAsk = { ...question(true), question: numbers };
+  const choose = (line: string) => readAnswer(ask, line);
+  expect(choose("2")).toEqual({ decision: "answer", selections: ["2"] });
+  expect(choose("3")).toEqual({ decision: "answer", selections: ["8"] });
+  expect(choose("2, 8")).toEqual({ decision: "answer", selections: ["2", "8"] });
+  const words = "  What is typed counts as an option itself before it counts as a number.";
+  for (const lines of [askLines("s_1", ask), commandLines("s_1", ask)]) expect(lines).toContain(words);
+  expect(askLines("s_1", question(true))).not.toContain(words);
+});
+
 const opened = {
   id: "a1",
   thread: "main",

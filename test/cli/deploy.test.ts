@@ -215,6 +215,12 @@ test("AP-71: what stops it says why, and nothing is deployed after it", async ()
       "wrangler cannot list the secrets; if you are not logged in: npx wrangler login",
     ],
   });
+  const see = "see what it prints by: npx wrangler secret list --env=acme --format=json";
+  for (const secrets of ["", "Two secrets.", "[LIMPET_ADMIN_KEY]"]) {
+    useWrangler({ secrets });
+    const { code, lines } = await place.call("deploy", "acme");
+    expect([code, lines.at(-1)]).toEqual([1, `wrangler printed no list of the secrets; ${see}`]);
+  }
   useWrangler({ secrets: bothSecrets, fails: sandbox });
   expect((await place.call("deploy", "acme")).code).toBe(1);
   expect(asked().filter((line) => line === "deploy --env=acme")).toEqual([]);

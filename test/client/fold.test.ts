@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { leastCpuOf } from "../support/cpu.ts";
-import type { StoredEvent } from "../../src/agent/state/events.ts";
+import type { Delta, StoredEvent } from "../../src/agent/state/events.ts";
 import { foldFrames } from "../../src/client/fold/index.ts";
 import type { FoldFrame } from "../../src/client/fold/index.ts";
 import type { SnapshotBody } from "../../src/client/fold/start.ts";
@@ -39,6 +39,25 @@ test("AP-24 AP-41: what a snapshot says of the budget is not undone by events fr
   await bench.idle();
   const snapshot = bench.ok("snapshot") as unknown as SnapshotBody;
   expect(foldSince(snapshot, bench.events()).session?.budget).toEqual(snapshot.session.budget);
+});
+
+test("AP-24 SE-24: inputs wait in the order in which they are taken up, for who watched as for who comes later", async () => {
+  const { bench } = await play(replies(said(["put", {}])), { instant: false });
+  bench.send("Go on");
+  await bench.steps();
+  for (const id of ["a", "b", "c"]) {
+    bench.ok("send", { id, content: id, on_busy: "queue" });
+    if (id === "a") bench.ok("edit_input", { input: id, content: "A" });
+  }
+  bench.ok("send", { id: "now", content: "Stop", on_busy: "interrupt" });
+  const snapshot = bench.ok("snapshot") as unknown as SnapshotBody;
+  for (const { inputs } of [
+    snapshot,
+    foldSince(null, bench.events()),
+    foldSince(snapshot, bench.events()),
+    foldSince(snapshot, bench.events(), snapshot.seq - 3),
+  ])
+    expect(inputs.map(({ id }) => id)).toEqual(["now", "a", "b", "c"]);
 });
 
 test("AP-51: what a broken attempt used counts in its turn and in the session, for who watched as for who comes later", async () => {
@@ -123,6 +142,29 @@ test("AP-20: pieces of text come once each, in their order; one behind a gap wai
   expect(shown([...openText, delta(0, "Hel"), { ...openText[0], text: "Hello!" } as FoldFrame])).toBe(
     "Hello!",
   );
+});
+
+test("AP-20 AP-51: a call that runs again after a crash shows what it prints now, and not what it had printed", async () => {
+  const { bench, probe } = await play(replies(look, done), { instant: false });
+  const printed: Delta[] = [];
+  const print = (...pieces: readonly string[]): void => {
+    for (const piece of pieces) probe.calls.at(-1)?.context.show(piece);
+    printed.push(...bench.deltas.filter(({ kind }) => kind === "tool_output_delta").slice(printed.length));
+  };
+  bench.send("Go on");
+  await bench.steps();
+  print("one, ", "two");
+  bench.crash();
+  await bench.steps();
+  print("1, ", "2");
+  expect(printed.map(({ attempt, off }) => [attempt, off])).toEqual([
+    [1, 0],
+    [1, 5],
+    [2, 0],
+    [2, 3],
+  ]);
+  const { threads } = foldFrames(emptyFold, [...framesOf(bench.events()), ...printed]).transcript;
+  expect(threads[0]?.entries.find(({ kind }) => kind === "call")).toMatchObject({ live: "1, 2" });
 });
 
 test("AP-51: 2,000 events are folded in 100 ms, and a piece of text costs no walk over them", async () => {

@@ -14,8 +14,18 @@ type Question = NonNullable<OpenAsk["question"]>;
 /** Answer to a question: some of its options, or other words. */
 type ChoiceAnswer = { readonly decision: "answer" } & Pick<AskAnswer, "selections" | "text">;
 
-const optionLines = (options: readonly string[]): readonly string[] =>
-  options.map((option, at) => `  ${at + 1}  ${toPlainText(option)}`);
+/** Finds what a text names: an option itself, else the one of its number. */
+const findOption = (options: readonly string[], text: string): string | undefined =>
+  options.find((option) => option === text) ?? options[Number(text) - 1];
+
+/** Returns the options by their numbers; if one reads as the number of another, the last line says which of them counts. */
+const optionLines = (options: readonly string[]): readonly string[] => {
+  const lines = options.map((option, at) => `  ${at + 1}  ${toPlainText(option)}`);
+  const isClear = options.every((option, at) => findOption(options, String(at + 1)) === option);
+  return isClear
+    ? lines
+    : [...lines, "  What is typed counts as an option itself before it counts as a number."];
+};
 
 const loginPlace = ({ server, url }: NonNullable<OpenAsk["authorization"]>): string =>
   url === undefined
@@ -143,8 +153,7 @@ export const readChoice = (
   { options, strict, multi_select: many, max_selections: most = options.length }: Question,
   line: string,
 ): ChoiceAnswer | string => {
-  const find = (text: string): string | undefined =>
-    options[Number(text) - 1] ?? options.find((each) => each === text);
+  const find = (text: string): string | undefined => findOption(options, text);
   const whole = find(line);
   if (whole !== undefined) return { decision: "answer", selections: [whole] };
   const several = many ? line.split(/[\s,]+/).map(find) : [];

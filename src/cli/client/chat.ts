@@ -3,7 +3,8 @@ import { LimpetError } from "../../client/index.ts";
 import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { askLines, readAnswer, waitingLine } from "./asks.ts";
-import { helpLine, isAskingHelp, isLeaving } from "./person.ts";
+
+import { createConnectionTeller, helpLine, isAskingHelp, isLeaving } from "./person.ts";
 import type { Person } from "./person.ts";
 import { toPlainText } from "./plain.ts";
 import type { ScreenState } from "./screen.ts";
@@ -33,7 +34,6 @@ interface ChatState {
   seq: number;
   /** Ask that was shown to the person. */
   asked: string | null;
-  isLost: boolean;
 }
 
 /** Writes the new events, one per line. */
@@ -54,20 +54,10 @@ const writeText = (state: ChatState, open: OpenSession, person: Person): void =>
   state.asked = ask?.id ?? null;
 };
 
-/** Reports once that the connection is lost, and once that it is back. */
-const writeConnection = (state: ChatState, { status, problem }: Transcript, person: Person): void => {
-  if (status === "offline" && !state.isLost)
-    person.warn(`(${problem?.detail ?? "the connection is lost"}; trying again)`);
-  if (status === "live" && state.isLost) person.warn("(connected again)");
-  if (status === "offline") state.isLost = true;
-  if (status === "live") state.isLost = false;
-};
-
 /** Writes the changes of a transcript. */
 const writeChanges = (state: ChatState, open: OpenSession, person: Person, json: boolean): void => {
   if (json) writeEvents(state, open, person);
   else writeText(state, open, person);
-  writeConnection(state, open.getSnapshot(), person);
 };
 
 const tell = (person: Person, fault: unknown): void =>
@@ -130,17 +120,17 @@ const readLines = async (session: SessionClient, open: OpenSession, person: Pers
     const next = await Promise.race([lines.next(), closed]);
     if (next === null || next.done === true || isLeaving(next.value)) return;
     if (isAskingHelp(next.value)) person.warn(helpLine);
-    else await takeLine(session, open, person, next.value);
+    else await Promise.race([takeLine(session, open, person, next.value), closed]);
   }
 };
 
 /** Talks with a session until its person leaves; at the end of a pipe, until the last run has ended. */
 export const chat = async (session: SessionClient, person: Person, json: boolean): Promise<ExitCode> => {
   const open = session.open();
-  const state: ChatState = { screen: emptyScreen, seq: 0, asked: null, isLost: false };
-  const stopTelling = open.subscribe(() => writeConnection(state, open.getSnapshot(), person));
+  const state: ChatState = { screen: emptyScreen, seq: 0, asked: null };
+  const tellConnection = createConnectionTeller(person);
+  const stopTelling = open.subscribe(() => tellConnection(open.getSnapshot()));
   const first = await waitFor(open, ({ status }) => status === "live" || status === "closed");
-  stopTelling();
   if (first.status === "closed")
     throw first.problem === undefined ? new Error("closed") : new LimpetError(first.problem);
   if (json) state.seq = first.seq;
@@ -157,6 +147,7 @@ export const chat = async (session: SessionClient, person: Person, json: boolean
     return endOf(session, await waitForTurn(open), person);
   } finally {
     stop();
+    stopTelling();
     stopInterrupt();
     person.stopReading();
     open.close();

@@ -6,7 +6,7 @@ import { exitCodes } from "../usage.ts";
 import { commandLines, readChoice } from "./asks.ts";
 import { chat } from "./chat.ts";
 import { eventLine } from "./event-line.ts";
-import { awaitFirstLine } from "./person.ts";
+import { awaitFirstLine, createConnectionTeller } from "./person.ts";
 import type { Person } from "./person.ts";
 import { pageLimit, readToEnd } from "./pages.ts";
 import { toPlainText } from "./plain.ts";
@@ -183,9 +183,7 @@ const answerAsk = async (context: RemoteContext): Promise<ExitCode> => {
   const decision = decisions.find((each) => each === given);
   if (decision === undefined)
     throw new UsageError(`${String(given)} is not a decision; use ${decisions.join(", ")}`);
-  const answered = await client.call("answer", {
-    session,
-    ask,
+  const answered = await client.sessions.get(session).answer(ask, {
     decision,
     ...(text === undefined ? {} : await saidFields(context, decision, text)),
     ...(flags.limit === undefined ? {} : { limit: numberOf("--limit", flags.limit) }),
@@ -234,14 +232,16 @@ const codeOf = (answer: object): ExitCode => {
   return state === "failed" || state === "cancelled" ? exitCodes.diagnostics : exitCodes.unfinished;
 };
 
+type SessionInput = Omit<ParamsOf<"send">, "session">;
+
 /** Sends an input and prints the answer of its run; if the run goes on, also reports what it waits for. */
 const awaitAnswer = async (
   { client, flags, show, person }: RemoteContext,
-  input: ParamsOf<"send">,
+  session: string,
+  input: SessionInput,
 ): Promise<ExitCode> => {
-  const { session } = input;
   // A caller that waits gets the run if it has ended in time, otherwise the receipt.
-  const answer = await client.call("send", { ...input, wait: 300 });
+  const answer = await client.sessions.get(session).send({ ...input, wait: 300 });
   const said = "result" in answer ? endText(answer.result) : undefined;
   const asks = said === undefined ? await openAsks(client, session) : [];
   show({ session, ...answer, ...(asks.length > 0 && { asks }) }, () =>
@@ -256,12 +256,10 @@ const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
   const [given = "", content = ""] = names;
   const mode = modeOf(flags);
   const session = await sessionFor(context, given);
-  const input = { session, content, ...(mode === undefined ? {} : { on_busy: mode }) };
-  if (flags.wait === true) return awaitAnswer(context, input);
-  const receipt = await client.call("send", input);
-  show({ session, ...receipt }, () =>
-    "input" in receipt ? [`${receipt.input} ${receipt.status} in ${session}`] : [],
-  );
+  const input = { content, ...(mode === undefined ? {} : { on_busy: mode }) };
+  if (flags.wait === true) return awaitAnswer(context, session, input);
+  const receipt = await client.sessions.get(session).send(input);
+  show({ session, ...receipt }, () => [`${receipt.input} ${receipt.status} in ${session}`]);
   return exitCodes.fine;
 };
 
@@ -299,7 +297,10 @@ const tail = async ({ client, names, flags, person }: RemoteContext): Promise<Ex
     person.warn(`the session is ${status}; events are shown as they come, --after 0 shows those before, too`);
   const after = flags.after === undefined ? head_seq : numberOf("--after", flags.after);
   try {
-    for await (const event of client.sessions.get(session).events({ after, signal: stopped.signal })) {
+    const changed = createConnectionTeller(person);
+    for await (const event of client.sessions
+      .get(session)
+      .events({ after, signal: stopped.signal, changed })) {
       const line = flags.json === true ? JSON.stringify(event) : eventLine(event, flags.all === true);
       if (line !== null) person.write(`${line}\n`);
     }

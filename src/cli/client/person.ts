@@ -1,5 +1,7 @@
 import { createInterface } from "node:readline";
 import type { Interface } from "node:readline";
+import type { Transcript } from "../../client/index.ts";
+import { toPlainText } from "./plain.ts";
 
 /** Somebody at a terminal, or a script in their place: their input, and the output of text for them. */
 export interface Person {
@@ -42,6 +44,19 @@ export const awaitFirstLine = async (person: Person): Promise<Person | null> => 
     if (isAskingHelp(next.value)) person.warn(helpLine);
     else if (next.value.trim() !== "") return { ...person, lines: () => startWith(next.value, lines) };
   }
+};
+
+type ConnectionState = Pick<Transcript, "status" | "problem">;
+
+/** Creates what tells a person once that the connection is lost, and once that it is back. */
+export const createConnectionTeller = (person: Person): ((state: ConnectionState) => void) => {
+  let isLost = false;
+  return ({ status, problem }) => {
+    if (status === "offline" && !isLost)
+      person.warn(`(trying again: ${toPlainText(problem?.detail ?? "the connection is lost")})`);
+    if (status === "live" && isLost) person.warn("(connected again)");
+    isLost = status === "offline" || (isLost && status !== "live");
+  };
 };
 
 let reader: Interface | null = null;

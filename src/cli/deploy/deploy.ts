@@ -1,3 +1,4 @@
+import { fieldsOf, parseJson } from "../../chat/json.ts";
 import { listTeams } from "../../config/build/files.ts";
 import { hasErrors } from "../../config/document/diagnostics.ts";
 import { secretCommand } from "../../config/document/references.ts";
@@ -28,14 +29,16 @@ const environmentFlag = (team: string): string => `--env=${team === "default" ? 
 const listSecrets = async (terminal: Terminal, team: string): Promise<ReadonlySet<string> | null> => {
   const args = ["secret", "list", environmentFlag(team), "--format=json"];
   const { code, output, stdout } = await runWrangler(args, { root: terminal.root, captures: true });
-  if (code === 0) {
-    const listed = JSON.parse(stdout.slice(stdout.search(/^\[/m))) as readonly { readonly name: string }[];
-    return new Set(listed.map(({ name }) => name));
-  }
+  const listed = code === 0 ? parseJson(stdout.slice(stdout.search(/^\[/m))) : undefined;
+  if (Array.isArray(listed)) return new Set(listed.map((secret) => String(fieldsOf(secret)["name"])));
   // A Worker that was never deployed has no secrets yet.
   if (/Worker "[^"]*".* not found/.test(output)) return new Set();
   terminal.print(output.trim());
-  terminal.print("wrangler cannot list the secrets; if you are not logged in: npx wrangler login");
+  terminal.print(
+    code === 0
+      ? `wrangler printed no list of the secrets; see what it prints by: npx wrangler ${args.join(" ")}`
+      : "wrangler cannot list the secrets; if you are not logged in: npx wrangler login",
+  );
   return null;
 };
 

@@ -35,7 +35,10 @@ const foldEvent = (draft: FoldDraft, event: StoredEvent): void => {
   if (event.seq <= draft.seq) return;
   draft.seq = event.seq;
   draft.at = event.at;
+  const { inputs } = draft;
   for (const handle of handlers.get(event.type) ?? []) handle(draft, event);
+  // Which inputs wait, and in which order, the snapshot says itself.
+  if (event.seq <= draft.counted) draft.inputs = inputs;
 };
 
 /** Changes the text of an open item; the change returns null where a piece does not fit what is shown. */
@@ -61,11 +64,9 @@ const growEntry = (
   return { ...entry, parts: entry.parts.with(grows, { ...part, text: grow(part.text) ?? part.text }) };
 };
 
-/** A piece of text is added behind what is there; one that came before is left out, one with a gap before it, too. */
+/** A piece takes the place of all from where it begins, as a call that runs again prints anew; behind a gap it is left out. */
 const foldDelta = (draft: FoldDraft, { item, off, data }: Delta): void =>
-  growItem(draft, item, (text) =>
-    off > text.length || off + data.length <= text.length ? null : text.slice(0, off) + data,
-  );
+  growItem(draft, item, (text) => (off > text.length ? null : text.slice(0, off) + data));
 
 const foldItemState = (draft: FoldDraft, { item, kind, thread, text }: ItemState): void => {
   const known = draft.threads.get(thread);

@@ -2,7 +2,7 @@ import type { ContentPart, Json } from "../../chat/message.ts";
 import { pickDefined } from "../plain.ts";
 import type { TranscriptSession } from "../transcript.ts";
 import type { EventOf, FoldDraft, FoldHandler } from "./draft.ts";
-import { addNote, dropById, noUsage, on, putById } from "./draft.ts";
+import { addNote, dropById, noUsage, on } from "./draft.ts";
 import { showInput } from "./start.ts";
 import { pinMessage } from "./messages.ts";
 import { changeRun } from "./runs.ts";
@@ -76,7 +76,9 @@ export const sessionHandlers: readonly FoldHandler[] = [
   }),
   on("input_accepted", (draft, { thread, at, data: { input: id, content, title, ...rest } }) => {
     changeSession(draft, pickDefined({ title }));
-    draft.inputs = putById(draft.inputs, showInput({ id, thread, at, content: partsOf(content), ...rest }));
+    const input = showInput({ id, thread, at, content: partsOf(content), ...rest });
+    const isFirst = rest.on_busy === "interrupt" || rest.on_busy === "rollback";
+    draft.inputs = isFirst ? [input, ...draft.inputs] : [...draft.inputs, input];
   }),
   on("input_edited", (draft, { data: { input: id, content, on_busy, before } }) => {
     const input = draft.inputs.find((each) => each.id === id);
