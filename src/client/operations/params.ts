@@ -266,15 +266,15 @@ export interface OperationParams {
     readonly session: string;
     /** The last event or message that stays; inside a turn it rounds down to before the turn. */
     readonly at: number | string;
-    /** What happens to the workspace; restoring it needs a snapshot by the sandbox. */
+    /** keep leaves the workspace as it is; restore needs a snapshot by the sandbox. */
     readonly files?: "keep" | "restore";
   };
-  /** Begins another session with the chat as it was at the end of a turn; the source stays as it is. */
+  /** Begins another session with the chat as it was at the end of a turn and an empty workspace; the source stays as it is. */
   readonly fork: {
     readonly session: string;
     /** The last event or message that stays; inside a turn it rounds down to before the turn. */
     readonly at: number | string;
-    /** What happens to the workspace; restoring it needs a snapshot by the sandbox. */
+    /** A fork begins with an empty workspace: keep leaves the files to the source; restore needs a snapshot by the sandbox. */
     readonly files?: "keep" | "restore";
     /** Omitted: the title of the source. */
     readonly title?: string;
