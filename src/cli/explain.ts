@@ -1,8 +1,9 @@
 import type { ExplainedValue } from "../config/explain/explain.ts";
 import { explainAgent, explainContext, explainKinds, explainTeam } from "../config/explain/explain.ts";
+import { toolLines } from "../config/explain/explain-arguments.ts";
 import { effectsTable } from "../config/explain/explain-effects.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
-import { builtInToolboxDefinitions as builtIn } from "../config/known.ts";
+import { builtInToolboxDefinitions as builtIn, builtInToolSchemas } from "../config/known.ts";
 import type { Toolbox } from "../config/known.ts";
 import { suggestFor } from "../config/document/suggest.ts";
 import { createEngine } from "../engine/create.ts";
@@ -61,6 +62,12 @@ const printEffects = (terminal: Terminal): ExitCode => {
   return exitCodes.fine;
 };
 
+const printTools = (terminal: Terminal, json: boolean): ExitCode => {
+  if (json) terminal.print(JSON.stringify(builtInToolSchemas()));
+  else for (const line of toolLines()) terminal.print(line);
+  return exitCodes.fine;
+};
+
 interface ExplainedRows {
   /** `team` with its name and revision, or `agent` with its name. */
   readonly title: string;
@@ -100,6 +107,7 @@ export const runExplain = async (
   const json = flags.json === true;
   if (flags.kinds === true) return printKinds(terminal, json);
   if (flags.effects === true) return printEffects(terminal);
+  if (flags.tools === true) return printTools(terminal, json);
   const [name = "", wanted] = names;
   const { team, draft, diagnostics, context, extensions } = await compileFolder(terminal.root, name);
   if (team === null || draft === null) {

@@ -274,8 +274,8 @@ export interface ListPart {
 export interface WorkspaceFiles {
   /** Opens a file, or the part that a Range header names: the answer has its bytes, its ETag and its Content-Range. */
   open(path: string, range?: string): Promise<Response>;
-  /** Lists entries by name. */
-  list(path: string, part: ListPart): Promise<readonly FileStat[]>;
+  /** Lists entries by name, without the skills folder. */
+  list(path: string, part: ListPart & { readonly limit: number }): Promise<readonly FileStat[]>;
   /** Writes a whole file; a body of another size is refused, since it was cut off. */
   put(
     path: string,
@@ -285,7 +285,7 @@ export interface WorkspaceFiles {
     },
     options: Preconditions & ChangeIdentity,
   ): Promise<ChangeOutcome>;
-  /** Streams a folder as a tar archive. */
+  /** Streams a folder as a tar archive, without the skills folder. */
   pack(path: string): Promise<Response>;
   /** Unpacks a tar archive into a folder; entries before a refused one stay. */
   unpack(

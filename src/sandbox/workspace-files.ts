@@ -1,5 +1,6 @@
 import { fileRoute, listFolder, postOf } from "./client.ts";
 import type { ChangeIdentity, ChangeOutcome, Preconditions, WorkspaceFiles } from "./contract.ts";
+import { isOfSkills } from "./writable.ts";
 import { createWire, readJson } from "./wire.ts";
 import type { Fetcher } from "./wire.ts";
 
@@ -33,7 +34,12 @@ export const createWorkspaceFiles = (fetcher: Fetcher, id: string): WorkspaceFil
         path: fileRoute(path),
         ...(range === undefined ? {} : { headers: { Range: range } }),
       }),
-    list: (path, part) => listFolder(wire, path, part),
+    list: async (path, { limit, ...part }) => {
+      // One more, since the skills folder may be among them.
+      const found = await listFolder(wire, path, { ...part, limit: limit + 1 });
+      const entries = found.filter((entry) => !isOfSkills(entry.path));
+      return part.before === undefined ? entries.slice(0, limit) : entries.slice(-limit);
+    },
     put: async (path, { content, size }, options) => {
       const answer = wire.send({
         method: "PUT",

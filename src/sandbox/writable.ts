@@ -88,10 +88,17 @@ export const leavesOut = (writablePaths: readonly string[] | undefined, pattern 
     );
 };
 
+/** Folder of the team's skills: agents read it, only the runtime writes it, and people do not see it. */
+export const skillsFolder = ".skills";
+
+/** Returns whether a path is the skills folder or lies inside it. */
+export const isOfSkills = (path: string): boolean =>
+  path === skillsFolder || path.startsWith(`${skillsFolder}/`);
+
 /** Returns whether a path is closed to every file tool: git hooks and configuration, and the skills folder. */
 export function isProtected(path: string): boolean {
+  if (isOfSkills(path)) return true;
   const segments = path.split("/");
-  if (segments[0] === ".skills") return true;
   return segments.some((segment, index) => {
     if (segment !== ".git") return false;
     const inside = segments.slice(index + 1);

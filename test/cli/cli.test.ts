@@ -434,12 +434,27 @@ test("AG-19: explain shows whom an agent may call, and with which tools", async 
   const { call, write } = place();
   write(
     "config/acme/team.yaml",
-    team({ agent: "  - { name: scout, delegation: {} }\n  - { name: sage, delegation: {} }" }),
+    `${team({
+      agent: `  - { name: scout, delegation: {} }
+  - { name: sage, delegation: {}, toolboxes: [kb] }
+  - { name: clerk, toolboxes: [{ name: kb, tools: [look] }], delegation: { inherit: intersect } }`,
+    })}mcp_servers: [{ name: kb, url: "https://kb.example/mcp" }]\n`,
   );
-  const { lines } = await call("explain", "acme", "scout");
-  const text = lines.map((line) => line.replaceAll(/ +/g, " ").trim());
-  const edge = text.find((line) => line.startsWith("sage ")) ?? "";
-  expect(edge).toMatch(/^sage ask_user recall report_status .*\bdelegate_to_agent\b.* \[inherit own\]$/);
+  const edgesOf = async (agent: string): Promise<readonly string[]> => {
+    const { lines } = await call("explain", "acme", agent);
+    return lines
+      .map((line) => line.replaceAll(/ +/g, " ").trim())
+      .filter((line) => line.includes("[inherit "));
+  };
+  const edges = await edgesOf("scout");
+  const edge = edges.find((line) => line.startsWith("sage ")) ?? "";
+  expect(edge).toContain(" kb__* ");
+  expect(edge).not.toContain("kb__look");
+  expect(edges.find((line) => line.startsWith("clerk "))).toMatch(/ kb__look (?!.*kb__\*)/);
+  expect((await edgesOf("clerk")).find((line) => line.startsWith("sage "))).toMatch(/ kb__look (?!.*kb__\*)/);
+  expect(edge).toMatch(
+    /^sage ask_user (?:kb__\* )?recall report_status .*\bdelegate_to_agent\b.* \[inherit own\]$/,
+  );
   expect(edge).toContain(" task_complete");
   expect(edge).not.toContain(" delegate ");
 });
@@ -451,6 +466,19 @@ test("CF-37: explain --kinds lists kinds and toolboxes", async () => {
   expect(lines).toContain("  search  search_content search_files");
   expect(lines.find((line) => line.startsWith("  browser "))).toContain("browser_navigate");
   expect(lines).toContain("  workers-ai");
+});
+
+test("CF-37: explain --tools lists the arguments of built-in tools, as scripts write them", async () => {
+  const { call } = place();
+  const { code, lines } = await call("explain", "--tools");
+  expect([code, lines[0]]).toEqual([0, "ask"]);
+  expect(lines).toContain("  fs_write  { path: string, content: string }");
+  expect(lines).toContain(
+    '  fs_patch  { path: string, hunks: [{ old_text: string, new_text?: string = "" }] }',
+  );
+  expect(lines).toContain("  load_skill  { name: string, file?: string }");
+  const [json = ""] = (await call("explain", "--tools", "--json")).lines;
+  expect(JSON.parse(json)).toHaveProperty("core.task_complete.properties");
 });
 
 test("CF-37: explain --effects is the table of the documentation", async () => {
@@ -510,7 +538,7 @@ test("CF-37 AP-53: help of a command is that command's lines", async () => {
   expect(lines.join("\n")).toContain("once more leaves");
   expect(lines.join("\n")).not.toContain("limpet send");
   expect((await call("explain", "--help")).lines.filter((line) => line.startsWith("limpet "))).toHaveLength(
-    3,
+    4,
   );
   expect((await call("build", "-h")).lines.join("\n")).not.toContain("build-shell  ");
   expect((await call("--help")).lines.length).toBeGreaterThan(30);

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { SessionRpc } from "../../src/session/rpc.ts";
 import { sha256Hex } from "../../src/sandbox/sha256.ts";
-import { endKeyIn, line, writeUnder } from "../support/worker/sandbox.ts";
+import { endKeyIn, line, placeSkillIn, writeUnder } from "../support/worker/sandbox.ts";
 import type { Answer, Sent, Session } from "../support/worker/session.ts";
 import { api, create, request, sessionOf } from "../support/worker/session.ts";
 
@@ -88,6 +88,31 @@ test("AP-45 AP-5: a file is written, read whole and in part, listed and deleted,
     ["in here/a", "delete", null],
     ["in here/ü.bin", "delete", null],
   ]);
+  await session.quiet();
+});
+
+test("AP-45 AG-38: what comes down as an archive goes up again, and nobody sees the team's skills over HTTP", async () => {
+  const session = await create("files");
+  await put(session, "/a", "1");
+  await put(session, "/b", "2");
+  await placeSkillIn(session, "refunds/SKILL.md", "Never above 50.");
+  const archive = await (await get(session, "?format=tar")).arrayBuffer();
+  expect(await put(session, "?format=tar", archive)).toMatchObject({ status: 200 });
+  const first = (await session.call("GET", "/workspace?limit=1")).body;
+  const next = (await session.call("GET", `/workspace?limit=1&cursor=${first["next_cursor"]}`)).body;
+  expect([first, next].map(({ data }) => data)).toEqual(
+    ["a", "b"].map((name) => [{ name, type: "file", size: 1 }]),
+  );
+  expect(next["next_cursor"]).toBeNull();
+  const back = (await session.call("GET", `/workspace?limit=1&cursor=${next["prev_cursor"]}`)).body;
+  expect(back["data"]).toEqual(first["data"]);
+  for (const path of [
+    "/.skills",
+    "/.skills/refunds/SKILL.md",
+    "/a/../.skills/refunds",
+    "/.skills?format=tar",
+  ])
+    expect((await session.call("GET", `/workspace${path.replace("..", "%2e%2e")}`)).status, path).toBe(404);
   await session.quiet();
 });
 

@@ -1,4 +1,6 @@
+import { unpackTar } from "modern-tar";
 import { expect, test } from "vitest";
+import { createWorkspaceFiles } from "../../src/sandbox/workspace-files.ts";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
 import { bench, freshKey } from "./bench.ts";
 
@@ -85,7 +87,7 @@ export function serviceGroup(connect: () => Fetcher): void {
   });
 
   test("AG-38: skills lie in .skills, are replaced as a whole, and neither tools nor commands change them", async () => {
-    const { raw, run, sandbox, text } = bench(connect);
+    const { fetcher, id, raw, run, sandbox, text } = bench(connect);
     const place = async (digest: string, files: object): Promise<number> =>
       (await raw("PUT", "/skills", { body: JSON.stringify({ digest, files }) })).status;
     if ((await raw("GET", "/skills")).status === 501) return;
@@ -105,6 +107,10 @@ export function serviceGroup(connect: () => Fetcher): void {
     expect(await place("d2", { "other/SKILL.md": "Other." })).toBe(204);
     expect(await text(".skills/other/SKILL.md")).toBe("Other.");
     expect((await raw("GET", "/file/workspace/.skills/maps/SKILL.md")).status).toBe(404);
+    expect(await sandbox.list(".")).toMatchObject([{ name: ".skills" }]);
+    const people = createWorkspaceFiles(fetcher, id);
+    expect(await people.list(".", { limit: 1 })).toEqual([]);
+    expect(await unpackTar(await (await people.pack(".")).arrayBuffer())).toEqual([]);
     expect(await place("d3", { "../out": "x" })).toBe(400);
     expect(await place("d4", { "a/../../../out": "x" })).not.toBe(204);
     expect(await (await raw("GET", "/skills")).json()).toEqual({ digest: "d2" });

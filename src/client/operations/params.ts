@@ -70,7 +70,7 @@ export interface OperationParams {
     readonly budget?: {
       /** Input, cache and output tokens. */
       readonly max_tokens?: number;
-      /** Price of all model calls in USD. */
+      /** Price of all model calls in USD, of models whose price is known. */
       readonly max_cost_usd?: number;
       /** Model time in milliseconds, or like "30m". */
       readonly max_duration?: number | string;
@@ -116,7 +116,7 @@ export interface OperationParams {
     readonly id?: string;
     /** A text, or parts of type text, image or document; the latter have one of data, url and file. */
     readonly content: InputContent;
-    /** What happens during a run: refuse, wait for its end, join it, end it, or undo it. */
+    /** What happens during a run: refuse, wait for its end, join it, end it, or undo it. Omitted: the team's sessions.on_busy, which is reject unless team.yaml says otherwise. */
     readonly on_busy?: "reject" | "queue" | "steer" | "interrupt" | "rollback";
     /** Thread of a called agent at work; it takes steer only. */
     readonly thread?: string;
@@ -266,15 +266,15 @@ export interface OperationParams {
     readonly session: string;
     /** The last event or message that stays; inside a turn it rounds down to before the turn. */
     readonly at: number | string;
-    /** What happens to the workspace; restoring it needs a snapshot by the sandbox. */
+    /** keep leaves the workspace as it is; restore needs a snapshot by the sandbox. */
     readonly files?: "keep" | "restore";
   };
-  /** Begins another session with the chat as it was at the end of a turn; the source stays as it is. */
+  /** Begins another session with the chat as it was at the end of a turn and an empty workspace; the source stays as it is. */
   readonly fork: {
     readonly session: string;
     /** The last event or message that stays; inside a turn it rounds down to before the turn. */
     readonly at: number | string;
-    /** What happens to the workspace; restoring it needs a snapshot by the sandbox. */
+    /** A fork begins with an empty workspace: keep leaves the files to the source; restore needs a snapshot by the sandbox. */
     readonly files?: "keep" | "restore";
     /** Omitted: the title of the source. */
     readonly title?: string;

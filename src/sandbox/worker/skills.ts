@@ -1,4 +1,5 @@
 import { workspacePath } from "../paths.ts";
+import { skillsFolder } from "../writable.ts";
 import { metaOf, setMeta } from "./files/database.ts";
 import { fail } from "./errors.ts";
 import type { Disk } from "./files/files.ts";
@@ -12,10 +13,9 @@ import { removeTree, writeFile } from "./files/tree.ts";
  * others.
  */
 
-const folder = ".skills";
 const writer: Writer = {
   name: "the team",
-  writablePaths: [folder, `${folder}/**`],
+  writablePaths: [skillsFolder, `${skillsFolder}/**`],
   guarded: false,
   placesSkills: true,
 };
@@ -24,10 +24,10 @@ const writer: Writer = {
 export const readPlacedDigest = ({ database }: Disk): string | null => metaOf(database, "skills");
 
 const pathOf = (name: string): string => {
-  const path = workspacePath(`${folder}/${name}`);
-  return path.startsWith(`${folder}/`)
+  const path = workspacePath(`${skillsFolder}/${name}`);
+  return path.startsWith(`${skillsFolder}/`)
     ? path
-    : fail("invalid_request", `files: ${name} is outside ${folder}`);
+    : fail("invalid_request", `files: ${name} is outside ${skillsFolder}`);
 };
 
 /** Replaces the whole folder at once. */
@@ -36,8 +36,8 @@ export const placeSkills = (
   { digest, files }: { readonly digest: string; readonly files: Readonly<Record<string, string>> },
 ): void =>
   runAtomically(disk, () => {
-    const { entry } = locate(disk, folder, false);
-    if (entry !== null) removeTree(disk, writer, folder, entry);
+    const { entry } = locate(disk, skillsFolder, false);
+    if (entry !== null) removeTree(disk, writer, skillsFolder, entry);
     for (const [name, text] of Object.entries(files))
       writeFile(disk, writer, pathOf(name), new TextEncoder().encode(text));
     setMeta(disk.database, "skills", digest);

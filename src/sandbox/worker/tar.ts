@@ -4,6 +4,7 @@ import type { ChangeOutcome, FileChange } from "../contract.ts";
 import { SandboxError } from "../contract.ts";
 import { workspacePath } from "../paths.ts";
 import { hexOf } from "../sha256.ts";
+import { isOfSkills } from "../writable.ts";
 import { fail } from "./errors.ts";
 import type { ChangeContext } from "./files/changes.ts";
 import { limitDiffs, maxListed, maxNames, putContent } from "./files/changes.ts";
@@ -42,12 +43,12 @@ async function packEntry(disk: Disk, base: string, { path, entry }: Found): Prom
   return archive.subarray(0, -endOfArchive);
 }
 
-/** Streams a folder without its links; refuses one whose files together are too large before it begins. */
+/** Streams a folder without its links and without the skills; refuses one whose files together are too large before it begins. */
 export function packFolder(disk: Disk, path: string): ReadableStream<Uint8Array> {
   const folder = requireEntry(disk, path);
   if (folder.entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
   const entries = [...walk(disk, folder.path, folder.entry)].filter(
-    (found) => found.entry.id !== folder.entry.id && found.entry.type !== "symlink",
+    ({ entry, path: at }) => entry.id !== folder.entry.id && entry.type !== "symlink" && !isOfSkills(at),
   );
   const open = entries.filter((found) => disk.isClosed?.(found.path, "read") !== true);
   const size = open.reduce((sum, { entry }) => sum + entry.size, 0);

@@ -26,7 +26,10 @@ import { toUsd } from "../../agent/state/records.ts";
 
 const limitFields = {
   max_tokens: count().describe("Input, cache and output tokens."),
-  max_cost_usd: z.number().min(0).describe("Price of all model calls in USD."),
+  max_cost_usd: z
+    .number()
+    .min(0)
+    .describe("Price of all model calls in USD, of models whose price is known."),
   max_duration: z.union([count(), duration()]).describe('Model time in milliseconds, or like "30m".'),
   max_tool_calls: count().describe("Dispatched calls."),
 };
@@ -163,8 +166,8 @@ export const resolveRaise = (
   if (decision === "deny") return { do: "default" };
   if (decision !== "approve" && decision !== "answer")
     return refuseAnswer("/decision", "a budget takes approve with a limit, deny or cancel");
-  if (limit === undefined) return refuseAnswer("/limit", "give the higher limit, in the unit of the ask's");
   const { kind = "", limit: before = 0, least = 0 } = budget ?? {};
+  if (limit === undefined) return refuseAnswer("/limit", `give the new ${kind}, at least ${least}`);
   if (limit < least || limit <= before)
     return refuseField("budget_not_raised", "/limit", `${limit} is too low: ${kind} needs at least ${least}`);
   return { do: "raise", limit: fromApiAmount(limitKindOf(kind), limit) };

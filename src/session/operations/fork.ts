@@ -37,7 +37,7 @@ const pastSchema = z.strictObject({
   files: z
     .enum(["keep", "restore"])
     .default("keep")
-    .describe("What happens to the workspace; restoring it needs a snapshot by the sandbox."),
+    .describe("keep leaves the workspace as it is; restore needs a snapshot by the sandbox."),
 });
 
 const messagePattern = /^msg_main_(\d{1,15})$/;
@@ -151,6 +151,9 @@ export const rewindOperation = defineWrite({
 });
 
 const forkSchema = pastSchema.extend({
+  files: pastSchema.shape.files.describe(
+    "A fork begins with an empty workspace: keep leaves the files to the source; restore needs a snapshot by the sandbox.",
+  ),
   source: z.string().max(64),
   title: titleSchema.optional().describe("Omitted: the title of the source."),
 });
@@ -258,7 +261,8 @@ const noCause = { run: null, turn: null, effect: null, reason: "fork" };
 
 export const forkOperation = defineWrite({
   name: "fork",
-  summary: "Begins another session with the chat as it was at the end of a turn; the source stays as it is.",
+  summary:
+    "Begins another session with the chat as it was at the end of a turn and an empty workspace; the source stays as it is.",
   scopes: ["sessions:manage"],
   method: "POST",
   path: "/v1/sessions/:session/fork",

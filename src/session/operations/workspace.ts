@@ -25,7 +25,7 @@ import { base64Of, storeBlob, requireUploadSpace, uploadDataSchema } from "./upl
 import type { InitialFile } from "../../agent/state/files.ts";
 import { SandboxError } from "../../sandbox/contract.ts";
 import { workspacePath } from "../../sandbox/paths.ts";
-import { isProtected } from "../../sandbox/writable.ts";
+import { isOfSkills, isProtected } from "../../sandbox/writable.ts";
 
 /** Takes the files that a session begins with. They are stored at once and placed at the first use of the workspace. */
 
@@ -101,10 +101,11 @@ export const storeInitialFiles = (draft: Draft, files: readonly GivenFile[]): vo
 
 const pathField = wellFormedText(4_096).min(1).describe("From the root of the workspace.");
 
-/** Answers with the path without detours, and whether the session has a workspace yet. */
+/** Answers with the path without detours, and whether it may exist; the skills of the team are for agents alone. */
 const admitReader = ({ state, rules }: ReadContext, path: string): CommandAnswer => {
   refuseIfProblem(rules.workspaceProblem());
-  return okAnswer({ path: insidePath(path, "/path"), exists: state.sandboxed });
+  const found = insidePath(path, "/path");
+  return okAnswer({ path: found, exists: state.sandboxed && !isOfSkills(found) });
 };
 
 export const workspaceOperation = defineRead({

@@ -30,6 +30,12 @@ export const writeUnder = async (
   return (await SANDBOX.fetch(address, { method: "PUT", headers, body: text })).status;
 };
 
+/** Places a skill in a session's sandbox, as the session does before it runs commands. */
+export const placeSkillIn = async (session: Session, path: string, text: string): Promise<void> => {
+  const body = JSON.stringify({ digest: "d", files: { [path]: text } });
+  await SANDBOX.fetch(`http://sandbox/v1/sandbox/${idOf(session)}/skills`, { method: "PUT", body });
+};
+
 /** Ends a key in a session's sandbox, as the session's alarm does. */
 export const endKeyIn = async (session: Session, key: string): Promise<void> => {
   const address = `http://sandbox/v1/sandbox/${idOf(session)}/fs/settle`;

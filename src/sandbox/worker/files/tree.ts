@@ -1,5 +1,5 @@
 import { nameOf } from "../../paths.ts";
-import { isProtected, mayWrite } from "../../writable.ts";
+import { isOfSkills, isProtected, mayWrite } from "../../writable.ts";
 import { fail } from "../errors.ts";
 import type { Disk, Entry } from "./files.ts";
 import {
@@ -35,8 +35,7 @@ export interface Writer {
 
 /** Refuses a physical path that this writer may not change. */
 export function checkWritable(writer: Writer, path: string): void {
-  const ofSkills = path === ".skills" || path.startsWith(".skills/");
-  const closed = writer.guarded ? isProtected(path) : ofSkills && writer.placesSkills !== true;
+  const closed = writer.guarded ? isProtected(path) : isOfSkills(path) && writer.placesSkills !== true;
   if (closed) fail("path_not_writable", `${path} is protected and cannot be written`);
   if (!mayWrite(writer.writablePaths, path)) {
     fail(
