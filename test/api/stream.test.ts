@@ -90,6 +90,14 @@ test("AP-23: Last-Event-ID beats after; filters travel in the hello", async () =
   await (await answer).body?.cancel();
 });
 
+test("AP-23: a Last-Event-ID without a value is none", async () => {
+  const { socket, answer } = await open("?after=3", { "Last-Event-ID": "" });
+  await socket.received(1);
+  expect(socket.sent[0]).toMatchObject({ type: "hello", after: 3 });
+  socket.say({ type: "welcome" });
+  await (await answer).body?.cancel();
+});
+
 test("AP-21: when the reader goes, the session's socket is closed", async () => {
   const { socket, answer } = await open();
   await socket.received(1);

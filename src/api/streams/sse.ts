@@ -43,7 +43,7 @@ const deltasOf = (value: unknown): WatchHello["deltas"] =>
 
 /** Returns the cursor to resume from: `Last-Event-ID` takes precedence over `after`. */
 function cursorOf(request: Request, after: unknown): number | undefined {
-  const last = request.headers.get("Last-Event-ID");
+  const last = request.headers.get("Last-Event-ID") || null;
   const value = last ?? after;
   if (value === undefined) return undefined;
   if (typeof value === "string" && /^\d{1,15}$/.test(value)) return Number(value);

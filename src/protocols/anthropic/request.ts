@@ -146,9 +146,9 @@ const thinkingOf = (
   return { maxTokens: Math.min(request.maxTokens, target.maxOutput), on: false };
 };
 
-/** Returns whether a request says if the model thinks: servers that decide it themselves may want all thinking back. */
-const mayBeOff = ({ capabilities: { reasoning } }: WireTarget): boolean =>
-  reasoning === "budget" || reasoning === "adaptive";
+/** Returns whether a model gets its thinking back: one that thinks, or whose server decides it without a parameter. */
+const getsThinking = (on: boolean, { capabilities: { reasoning } }: WireTarget): boolean =>
+  on || (reasoning !== "budget" && reasoning !== "adaptive");
 
 interface AnthropicChoice {
   readonly choice?: AnthropicParams["tool_choice"];
@@ -303,7 +303,7 @@ export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireR
   if (toolList !== "") head += `,"tools":[${markLastBlock(toolList, cache)}]`;
   if (isVisible(system))
     head += `,"system":[${markLastBlock(`{"type":"text","text":${quoteJson(system)}}`, cache)}]`;
-  const { text, fragments, marked } = buildMessages(request, target, on || !mayBeOff(target), instruction);
+  const { text, fragments, marked } = buildMessages(request, target, getsThinking(on, target), instruction);
   const end = serialise(tail).slice(1);
   const body = `${head},"messages":[${text}],${end}`;
   const rest = `${marked}\n${instruction ?? ""}\n${end}`;
