@@ -231,10 +231,18 @@ const sentences: Readonly<Record<ModelErrorCode, string>> = {
 /** OpenAI's phrases for a model, or tools with it, that it refuses over chat completions. */
 const needsResponses = /\b(supported in|use) \/?v1\/responses\b/i;
 
+/** Refusals whose cause only the vendor's sentence tells; it may quote secrets, and is shown by nothing but `debug.raw`. */
+const refusals: ReadonlySet<ModelErrorCode> = new Set([
+  "invalid_request",
+  "model_not_found",
+  "media_refused",
+]);
+
 /** Returns what a team can do about a failure, as a sentence with a space before it. */
 const adviceFor = (code: ModelErrorCode, { message }: ErrorDetails): string => {
   if (code === "auth") return " Check the secret in its api_key or headers, and what that key may do.";
-  return needsResponses.test(message) ? " Set protocol: openai-responses for this provider." : "";
+  if (needsResponses.test(message)) return " Set protocol: openai-responses for this provider.";
+  return refusals.has(code) ? " With debug.raw: events its own words are shown live." : "";
 };
 
 /** Characters of a model target's name in a message, which leave room for the rest. */

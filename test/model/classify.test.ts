@@ -468,7 +468,7 @@ test.each<[string, number, Json, string]>([
       type: "invalid_request_error",
       param: "reasoning.effort",
     }),
-    "The provider refuses the request (default/m, HTTP 400, invalid_request_error, reasoning.effort).",
+    "The provider refuses the request (default/m, HTTP 400, invalid_request_error, reasoning.effort). With debug.raw: events its own words are shown live.",
   ],
   [
     "Anthropic",
@@ -480,13 +480,13 @@ test.each<[string, number, Json, string]>([
         message: "tools.0.custom.input_schema: JSON schema is invalid. canary",
       },
     },
-    "The provider refuses the request (default/m, HTTP 400, invalid_request_error, tools.0.custom.input_schema).",
+    "The provider refuses the request (default/m, HTTP 400, invalid_request_error, tools.0.custom.input_schema). With debug.raw: events its own words are shown live.",
   ],
   [
     "a sentence without a place",
     400,
     error({ message: "canary: no", type: "invalid_request_error", param: "a canary's sentence" }),
-    "The provider refuses the request (default/m, HTTP 400, invalid_request_error).",
+    "The provider refuses the request (default/m, HTTP 400, invalid_request_error). With debug.raw: events its own words are shown live.",
   ],
   [
     "a model that is not asked over chat completions",
@@ -513,13 +513,13 @@ test.each<[string, number, Json, string]>([
     "a server without the Responses API",
     404,
     error({ message: "Invalid URL (POST /v1/responses)", type: "invalid_request_error" }),
-    "The provider does not know the model or the address (default/m, HTTP 404, invalid_request_error).",
+    "The provider does not know the model or the address (default/m, HTTP 404, invalid_request_error). With debug.raw: events its own words are shown live.",
   ],
   [
     "a long sentence of nothing but dots",
     400,
     error({ message: ".".repeat(60_000), type: "invalid_request_error" }),
-    "The provider refuses the request (default/m, HTTP 400, invalid_request_error).",
+    "The provider refuses the request (default/m, HTTP 400, invalid_request_error). With debug.raw: events its own words are shown live.",
   ],
 ])("MO-25: the message says where a request is refused, not how: %s", (_, status, body, message) => {
   expect(at(status, body).message).toBe(message);
