@@ -30,7 +30,13 @@ const listSecrets = async (terminal: Terminal, team: string): Promise<ReadonlySe
   const args = ["secret", "list", environmentFlag(team), "--format=json"];
   const { code, output, stdout } = await runWrangler(args, { root: terminal.root, captures: true });
   const listed = code === 0 ? parseJson(stdout.slice(stdout.search(/^\[/m))) : undefined;
-  if (Array.isArray(listed)) return new Set(listed.map((secret) => String(fieldsOf(secret)["name"])));
+  if (Array.isArray(listed))
+    return new Set(
+      listed.flatMap((secret) => {
+        const { name } = fieldsOf(secret);
+        return typeof name === "string" ? name : [];
+      }),
+    );
   // A Worker that was never deployed has no secrets yet.
   if (/Worker "[^"]*".* not found/.test(output)) return new Set();
   terminal.print(output.trim());

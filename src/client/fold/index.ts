@@ -41,11 +41,11 @@ const foldEvent = (draft: FoldDraft, event: StoredEvent): void => {
   if (event.seq <= draft.counted) draft.inputs = inputs;
 };
 
-/** Changes the text of an open item; the change returns null where a piece does not fit what is shown. */
-const growItem = (draft: FoldDraft, item: string, grow: (text: string) => string | null): void => {
+/** Changes the text of an open item. */
+const growItem = (draft: FoldDraft, item: string, grow: (text: string) => string): void => {
   const place = draft.items.get(item);
-  const entries = place && ownEntries(draft, place.thread);
-  if (place === undefined || entries === undefined) return;
+  if (place === undefined) return;
+  const entries = ownEntries(draft, place.thread) ?? [];
   const at = entries.findLastIndex(({ id }) => id === place.entry);
   const entry = entries[at];
   if (entry !== undefined) entries[at] = growEntry(entry, place.grows, grow);
@@ -54,19 +54,18 @@ const growItem = (draft: FoldDraft, item: string, grow: (text: string) => string
 const growEntry = (
   entry: TranscriptEntry,
   grows: ItemPlace["grows"],
-  grow: (text: string) => string | null,
+  grow: (text: string) => string,
 ): TranscriptEntry => {
-  if (entry.kind === "call" && typeof grows === "string")
-    return { ...entry, [grows]: grow(entry[grows]) ?? entry[grows] };
+  if (entry.kind === "call" && typeof grows === "string") return { ...entry, [grows]: grow(entry[grows]) };
   if (entry.kind !== "message" || typeof grows === "string") return entry;
   const part = entry.parts[grows];
   if (part?.type !== "text" && part?.type !== "reasoning") return entry;
-  return { ...entry, parts: entry.parts.with(grows, { ...part, text: grow(part.text) ?? part.text }) };
+  return { ...entry, parts: entry.parts.with(grows, { ...part, text: grow(part.text) }) };
 };
 
 /** A piece takes the place of all from where it begins, as a call that runs again prints anew; behind a gap it is left out. */
 const foldDelta = (draft: FoldDraft, { item, off, data }: Delta): void =>
-  growItem(draft, item, (text) => (off > text.length ? null : text.slice(0, off) + data));
+  growItem(draft, item, (text) => (off > text.length ? text : text.slice(0, off) + data));
 
 const foldItemState = (draft: FoldDraft, { item, kind, thread, text }: ItemState): void => {
   const known = draft.threads.get(thread);

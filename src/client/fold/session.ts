@@ -90,11 +90,11 @@ export const sessionHandlers: readonly FoldHandler[] = [
   }),
   on("input_applied", (draft, event) => {
     const { input } = event.data;
-    draft.inputs = dropById(draft.inputs, input);
+    draft.inputs = dropById(draft.inputs, event.data.input);
     changeRun(draft, event, ({ inputs }) => (inputs.includes(input) ? {} : { inputs: [...inputs, input] }));
   }),
-  on("input_withdrawn", (draft, { data }) => {
-    draft.inputs = dropById(draft.inputs, data.input);
+  on("input_withdrawn", (draft, event) => {
+    draft.inputs = dropById(draft.inputs, event.data.input);
   }),
   on("input_returned", (draft, event) => {
     draft.inputs = dropById(draft.inputs, event.data.input);
