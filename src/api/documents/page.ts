@@ -24,10 +24,23 @@ const isSession = (path: string): boolean => path.startsWith("/v1/sessions/:sess
 const scopeText = ({ route: { scope } }: DescribedRoute): string =>
   scope === "open" ? "open" : scope === "any" ? "any key" : [scope].flat().join(" or ");
 
+/** Routes that the client reaches in another way than by name: they have bytes, sockets, or bodies for hand-written requests. */
+const unnamed: ReadonlySet<string> = new Set([
+  "read_file",
+  "write_file",
+  "unpack",
+  "upload",
+  "read_upload",
+  "send_and_wait",
+  "respond",
+  "connect",
+]);
+
 const routeRow = (described: DescribedRoute): readonly string[] => {
-  const { method, path } = described.route;
+  const { method, path, scope } = described.route;
   return [
     `\`${method} ${isSession(path) ? shortPath(path) : documentPath(path)}\``,
+    scope === "open" || unnamed.has(described.id) ? "–" : `\`${described.id}\``,
     described.says,
     scopeText(described),
   ];
@@ -95,7 +108,7 @@ const taskText = (schemas: SchemaCollection, { title, says, routes, calls }: Tas
   return [
     `### ${title}`,
     says,
-    tableText(["route", "what it does", "scope"], described.map(routeRow)),
+    tableText(["route", "name", "what it does", "scope"], described.map(routeRow)),
     ...(calls.length === 0 ? [] : [`\`\`\`sh\n${calls.map(curlText).join("\n\n")}\n\`\`\``]),
     described.flatMap((each) => detailsOf(schemas, each)).join("\n"),
   ].join("\n\n");
@@ -244,6 +257,7 @@ export const createReference = (): string => {
   return [
     heading,
     "## What to call",
+    "`call` of the [client](../client/README.md) takes the name of a route, with the parameters of its path, query and body in one object.",
     ...groups,
     streamText,
     ...socket,

@@ -13,6 +13,7 @@ import { eventSchemas } from "../../../src/api/documents/schemas/events.ts";
 import { closeCodeSentences, serverFrames } from "../../../src/api/documents/schemas/frames.ts";
 import { problemSentences } from "../../../src/api/documents/schemas/problems.ts";
 import { tasks } from "../../../src/api/documents/tasks.ts";
+import { routes as clientRoutes } from "../../../src/client/operations/routes.ts";
 import { closeCodes } from "../../../src/session/frames.ts";
 import { problemKinds } from "../../../src/session/problems.ts";
 import { allScopes } from "../../../src/session/rpc.ts";
@@ -447,6 +448,11 @@ test("AP-50: the headers that routes take stand at them, and so does what only a
 
 test("AP-50: the reference page is the one of the code (vitest -u writes it anew)", async () => {
   await expect(createReference()).toMatchFileSnapshot("../../../src/api/reference.md");
+});
+
+test("AP-50: the page names the routes by which the client calls them, and no others", () => {
+  const named = createReference().matchAll(/^\| `[A-Z]+ [^`]+` \| `(\w+)` \|/gm);
+  expect(new Set(Array.from(named, ([, name]) => name))).toEqual(new Set(Object.keys(clientRoutes)));
 });
 
 test("AP-50: the requests that the page shows are such as are taken", () => {
