@@ -55,8 +55,13 @@ export interface FieldText {
   readonly name: string;
   readonly type: string;
   readonly isRequired: boolean;
+  /** What holds if the field is absent, as text; null if the schema names nothing, or more than one value. */
+  readonly standard: string | null;
   readonly says: string;
 }
+
+const standardOf = ({ default: value }: SchemaObject): string | null =>
+  ["string", "number", "boolean"].includes(typeof value) ? String(value) : null;
 
 /** Lists the fields of an object schema. */
 export const fieldTexts = (schema: SchemaObject): readonly FieldText[] =>
@@ -66,6 +71,7 @@ export const fieldTexts = (schema: SchemaObject): readonly FieldText[] =>
       name,
       type: typeText(rest),
       isRequired: asList(schema["required"]).includes(name),
+      standard: standardOf(rest),
       says: typeof description === "string" ? description : "",
     };
   });
@@ -84,8 +90,12 @@ export const tableText = (heads: readonly string[], rows: readonly (readonly str
   return [line(heads), line(heads.map(() => "---")), ...rows.map(line)].join("\n");
 };
 
-/** Formats a field for a sentence: its name, its kind unless it is a text, and its description. */
-export const fieldText = ({ name, type, says }: FieldText): string => {
-  const kind = type === "text" ? "" : ` (${type})`;
+/** Formats a field for a sentence: its name, its kind unless it is a text, its default, and its description. */
+export const fieldText = ({ name, type, standard, says }: FieldText): string => {
+  const kinds = [
+    ...(type === "text" ? [] : [type]),
+    ...(standard === null ? [] : [`by default ${standard || "empty"}`]),
+  ];
+  const kind = kinds.length === 0 ? "" : ` (${kinds.join(", ")})`;
   return `\`${name}\`${kind}${says === "" ? "" : `: ${says.replace(/\.$/, "")}`}`;
 };

@@ -116,7 +116,7 @@ export interface OperationParams {
     readonly id?: string;
     /** A text, or parts of type text, image or document; the latter have one of data, url and file. */
     readonly content: InputContent;
-    /** What happens during a run: refuse, wait for its end, join it, end it, or undo it. */
+    /** What happens during a run: refuse, wait for its end, join it, end it, or undo it. Omitted: the team's sessions.on_busy, which is reject unless team.yaml says otherwise. */
     readonly on_busy?: "reject" | "queue" | "steer" | "interrupt" | "rollback";
     /** Thread of a called agent at work; it takes steer only. */
     readonly thread?: string;

@@ -69,7 +69,9 @@ export const inputSchema = z.strictObject({
   on_busy: z
     .enum(["reject", "queue", "steer", "interrupt", "rollback"])
     .optional()
-    .describe("What happens during a run: refuse, wait for its end, join it, end it, or undo it."),
+    .describe(
+      "What happens during a run: refuse, wait for its end, join it, end it, or undo it. Omitted: the team's sessions.on_busy, which is reject unless team.yaml says otherwise.",
+    ),
   thread: z
     .string()
     .max(64)

@@ -455,6 +455,16 @@ test("AP-50: the page names the routes by which the client calls them, and no ot
   expect(new Set(Array.from(named, ([, name]) => name))).toEqual(new Set(Object.keys(clientRoutes)));
 });
 
+test("AP-50: the page says what holds for a field that is left out", () => {
+  const cancel = /- `POST S\/cancel` .*\n(.*)/.exec(createReference())?.[1];
+  for (const field of [
+    "`mode` (now/after_turn, by default now)",
+    "`queued` (return/keep, by default return)",
+  ])
+    expect(cancel).toContain(field);
+  expect(text).toContain("Omitted: the team's sessions.on_busy, which is reject unless");
+});
+
 test("AP-50: the requests that the page shows are such as are taken", () => {
   for (const { route, body } of tasks.flatMap(({ calls }) => calls)) {
     const described = describedRoutes.find(({ id }) => id === route);
