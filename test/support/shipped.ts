@@ -15,11 +15,12 @@ export const shippedTeams: readonly string[] = ["assistant", "default", "dev-tea
 export const shippedYaml = (name: string): string =>
   new TextDecoder().decode(readTeamFiles(root, name).get("team.yaml") as Uint8Array);
 
-/** Compiles a shipped team, with another `team.yaml` if one is given; any diagnostic fails the test. */
+/** Compiles a shipped team; any diagnostic fails the test, but that another `team.yaml` may name a server of the test. */
 export const shippedTeam = async (name: string, yaml?: string): Promise<Team> => {
   const files = new Map(readTeamFiles(root, name));
   if (yaml !== undefined) files.set("team.yaml", yaml);
-  const { team, diagnostics } = compileTeam(files, { name });
+  const { team, diagnostics: all } = compileTeam(files, { name });
+  const diagnostics = all.filter(({ code }) => yaml === undefined || code !== "private_address");
   if (team === null || diagnostics.length > 0) throw new Error(diagnostics.map(formatDiagnostic).join("\n"));
   return team;
 };

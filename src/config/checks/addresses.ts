@@ -1,9 +1,11 @@
 import type { Path } from "../document/diagnostics.ts";
 import type { ProviderShape, TeamDraft } from "../draft.ts";
+import { privatePlaceOf } from "../../tools/egress/url.ts";
 import { visitTexts } from "../document/located.ts";
 import {
   isReferenceField,
   isReserved,
+  localSecretsFile,
   referencesIn,
   shellReferencesIn,
   withoutReferences,
@@ -49,10 +51,20 @@ const checkBinding = (draft: TeamDraft, index: number, value: ProviderShape): vo
   }
 };
 
+/** Warns of an address that is reached only if the operator opens it; one with a reference is known at run time. */
+const warnOfPrivate = (draft: TeamDraft, path: Path, text: string): void => {
+  const place = text.includes("${") ? null : privatePlaceOf(text);
+  if (place === null) return;
+  draft.report("private_address", path, `${place} is not public, so only the operator can open it`, {
+    hint: `LIMPET_PRIVATE_EGRESS=${place} opens it; on this machine write that into ${localSecretsFile(draft.name)}`,
+  });
+};
+
 const checkAddresses = (draft: TeamDraft): void => {
   const check = (path: Path, text: string | undefined, schemes?: RegExp): void => {
     const problem = text === undefined ? null : addressProblem(text, schemes);
     if (problem !== null) draft.report("invalid_url", path, problem);
+    else if (text !== undefined) warnOfPrivate(draft, path, text);
   };
   for (const { index, value } of draft.providers) {
     check(["providers", index, "base_url"], value.base_url);

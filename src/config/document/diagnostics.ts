@@ -76,6 +76,7 @@ export const warningCodes = [
   "rule_gap",
   "undeclared_secret",
   "script_arguments",
+  "private_address",
 ] as const;
 
 export type ErrorCode = (typeof errorCodes)[number];

@@ -57,6 +57,10 @@ const checkHost = (host: string): string | null => {
 
 const defaultPort = (protocol: string): string => (protocol === "https:" ? "443" : "80");
 
+const hostOf = ({ hostname }: URL): string => hostname.replace(/\.$/, "");
+
+const portOf = ({ port, protocol }: URL): string => (port === "" ? defaultPort(protocol) : port);
+
 /** Codes of characters that mean the same with and without percent-encoding. */
 const unreserved = /^%(2D|2E|3\d|4[1-9A-F]|5[\dAF]|6[1-9A-F]|7[\dAE])$/i;
 
@@ -70,9 +74,8 @@ export const normalizePath = (path: string): string =>
 
 /** Returns an address as permission rules match it: `scheme://host:port/path`, in one of its equivalent spellings. */
 export const addressSubject = (address: string): string => {
-  const { protocol, hostname, port, pathname } = new URL(address);
-  const host = hostname.replace(/\.$/, "");
-  return `${protocol}//${host}:${port === "" ? defaultPort(protocol) : port}${normalizePath(pathname)}`;
+  const url = new URL(address);
+  return `${url.protocol}//${hostOf(url)}:${portOf(url)}${normalizePath(url.pathname)}`;
 };
 
 /** Returns the fault of a URL's form, regardless of the rules. */
@@ -82,10 +85,16 @@ const checkForm = (url: URL): string | null => {
   return url.username === "" && url.password === "" ? null : "the URL holds a user name or password";
 };
 
+/** Returns the `host:port` of an address that only the operator can open; null for one that needs no opening. */
+export const privatePlaceOf = (address: string): string | null => {
+  const url = URL.parse(address);
+  return url === null || checkHost(hostOf(url)) === null ? null : `${hostOf(url)}:${portOf(url)}`;
+};
+
 const checkPublic = (url: URL, host: string, port: string, rules: EgressRules): string | null => {
   const problem = checkHost(host);
   if (problem !== null)
-    return `${problem}; only the operator can permit it (LIMPET_PRIVATE_EGRESS, exact host:port)`;
+    return `${problem}; only the operator can permit it, with LIMPET_PRIVATE_EGRESS=${host}:${port} (on this machine in .dev.vars or .dev.vars.<team>)`;
   if (url.protocol === "http:" && !rules.allow_http)
     return "plain http is off (egress.allow_http: true permits it)";
   if (!rules.ports.includes(Number(port))) return `port ${port} is not in egress.ports`;
@@ -113,9 +122,9 @@ const checkLists = (host: string, rules: EgressRules, options: CheckOptions): st
 export const checkUrl = (address: string | URL, rules: EgressRules, options: CheckOptions = {}): UrlCheck => {
   const url = URL.parse(String(address));
   if (url === null) return refuseUrl("the address is not a valid URL");
-  const host = url.hostname.replace(/\.$/, "");
+  const host = hostOf(url);
   if (host !== url.hostname) url.hostname = host;
-  const port = url.port === "" ? defaultPort(url.protocol) : url.port;
+  const port = portOf(url);
   const isPrivate = options.noPrivate !== true && rules.privateAllow.includes(`${host}:${port}`);
   const problem =
     checkForm(url) ??
