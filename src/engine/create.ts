@@ -34,7 +34,8 @@ import { declaredSecrets, withReach } from "./tools/reach.ts";
 import { redactCompleter } from "./secrets/redact-completer.ts";
 import { rulesOf } from "./rules.ts";
 import { sandboxesOf, unavailableIn, workspacesOf } from "./sandboxes.ts";
-import { createServers, unseenServerTool } from "./tools/servers.ts";
+import { createServers, unseenServerTool, unseenServerTools } from "./tools/servers.ts";
+import type { Servers } from "./tools/servers.ts";
 import { bindingTextOf, resolveModelIds, createSecretCompleter } from "./secrets/secrets.ts";
 import type { Bindings } from "./secrets/secrets.ts";
 
@@ -127,7 +128,7 @@ const definitionsOf = ({ guards = [], effects = [], middleware = [], checks = []
 
 /** Returns what the API shows of agents before any session. */
 const listingsOf = (
-  parts: ToolParts,
+  parts: ToolParts & { readonly servers: Servers },
   toolsIn: (agent: AgentConfig) => ReturnType<typeof effectiveTools>,
   agentOf: ReturnType<typeof createAgents>,
 ): Pick<Engine, "toolsOf" | "judgeCall" | "callsOf" | "windowOf"> => {
@@ -156,7 +157,9 @@ const listingsOf = (
     },
     callsOf: (name) => {
       const agent = configOf(name);
-      return agent === undefined ? [] : callEdgesOf(parts, agent);
+      if (agent === undefined) return [];
+      const unseen = parts.servers.toolboxes(unseenServerTools(team));
+      return callEdgesOf({ team, toolboxes: [...parts.toolboxes, ...unseen] }, agent);
     },
     windowOf: (name, model, agent = "") => {
       const provider = providerOf(team, name);

@@ -434,12 +434,27 @@ test("AG-19: explain shows whom an agent may call, and with which tools", async 
   const { call, write } = place();
   write(
     "config/acme/team.yaml",
-    team({ agent: "  - { name: scout, delegation: {} }\n  - { name: sage, delegation: {} }" }),
+    `${team({
+      agent: `  - { name: scout, delegation: {} }
+  - { name: sage, delegation: {}, toolboxes: [kb] }
+  - { name: clerk, toolboxes: [{ name: kb, tools: [look] }], delegation: { inherit: intersect } }`,
+    })}mcp_servers: [{ name: kb, url: "https://kb.example/mcp" }]\n`,
   );
-  const { lines } = await call("explain", "acme", "scout");
-  const text = lines.map((line) => line.replaceAll(/ +/g, " ").trim());
-  const edge = text.find((line) => line.startsWith("sage ")) ?? "";
-  expect(edge).toMatch(/^sage ask_user recall report_status .*\bdelegate_to_agent\b.* \[inherit own\]$/);
+  const edgesOf = async (agent: string): Promise<readonly string[]> => {
+    const { lines } = await call("explain", "acme", agent);
+    return lines
+      .map((line) => line.replaceAll(/ +/g, " ").trim())
+      .filter((line) => line.includes("[inherit "));
+  };
+  const edges = await edgesOf("scout");
+  const edge = edges.find((line) => line.startsWith("sage ")) ?? "";
+  expect(edge).toContain(" kb__* ");
+  expect(edge).not.toContain("kb__look");
+  expect(edges.find((line) => line.startsWith("clerk "))).toMatch(/ kb__look (?!.*kb__\*)/);
+  expect((await edgesOf("clerk")).find((line) => line.startsWith("sage "))).toMatch(/ kb__look (?!.*kb__\*)/);
+  expect(edge).toMatch(
+    /^sage ask_user (?:kb__\* )?recall report_status .*\bdelegate_to_agent\b.* \[inherit own\]$/,
+  );
   expect(edge).toContain(" task_complete");
   expect(edge).not.toContain(" delegate ");
 });

@@ -212,6 +212,10 @@ export interface CallEdge {
   readonly tools: readonly string[];
 }
 
+/** Returns whether a name stands for nothing that a `server__*` beside it does not stand for. */
+const isIncluded = (name: string, names: readonly string[]): boolean =>
+  names.some((other) => other !== name && other.endsWith("__*") && name.startsWith(other.slice(0, -1)));
+
 /** Lists every edge from an agent in `main` to those that it may call, with the tools of the called agent. */
 export const callEdgesOf = (parts: ToolParts, caller: AgentConfig): readonly CallEdge[] => {
   const { inherit } = caller.delegation;
@@ -230,6 +234,6 @@ export const callEdgesOf = (parts: ToolParts, caller: AgentConfig): readonly Cal
     const tools = declaredTools(effectiveTools(parts, { agent, callerConstraints }, null)).map(
       ({ tool }) => tool.name,
     );
-    return { agent: agent.name, inherit, tools };
+    return { agent: agent.name, inherit, tools: tools.filter((name) => !isIncluded(name, tools)) };
   });
 };

@@ -187,14 +187,27 @@ export const withServerNames = (
   return { ...entry, tools: entry.tools.flatMap((tool) => [tool, serverToolName(entry.name, tool)]) };
 };
 
-/** Returns the entry of a tool that no session has seen yet: until its server describes it, it may do anything. */
+/** Returns a tool that no session has seen yet: until its server describes it, it may do anything. */
+const unseenTool = (server: string, name: string): ServerTools[string][number] => {
+  const hints = { readOnly: false, idempotent: false };
+  return { name, remote: name.slice(server.length + 2), description: "", schema: {}, hints, hash: "" };
+};
+
 export const unseenServerTool = ({ mcp_servers }: Pick<Team, "mcp_servers">, name: string): ServerTools => {
   const server = mcp_servers.find((each) => name.startsWith(`${each.name}__`));
-  if (server === undefined) return {};
-  const hints = { readOnly: false, idempotent: false };
-  const remote = name.slice(server.name.length + 2);
-  return { [server.name]: [{ name, remote, description: "", schema: {}, hints, hash: "" }] };
+  return server === undefined ? {} : { [server.name]: [unseenTool(server.name, name)] };
 };
+
+/** Returns the tools of servers that a team's file names; `server__*` stands for those that a server will list. */
+export const unseenServerTools = ({ mcp_servers, agents }: Team): ServerTools =>
+  Object.fromEntries(
+    mcp_servers.map(({ name: server, tools = [] }) => {
+      const entries = agents.flatMap(({ toolboxes }) => toolboxes.filter(({ name }) => name === server));
+      const own = [...tools, ...entries.flatMap((entry) => entry.tools ?? [])];
+      const names = own.map((tool) => (tool.startsWith(`${server}__`) ? tool : serverToolName(server, tool)));
+      return [server, [...new Set([`${server}__*`, ...names])].map((name) => unseenTool(server, name))];
+    }),
+  );
 
 const listServer = async (
   parts: ServerParts,
