@@ -1,8 +1,9 @@
 import type { ExplainedValue } from "../config/explain/explain.ts";
 import { explainAgent, explainContext, explainKinds, explainTeam } from "../config/explain/explain.ts";
+import { toolLines } from "../config/explain/explain-arguments.ts";
 import { effectsTable } from "../config/explain/explain-effects.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
-import { builtInToolboxDefinitions as builtIn } from "../config/known.ts";
+import { builtInToolboxDefinitions as builtIn, builtInToolSchemas } from "../config/known.ts";
 import type { Toolbox } from "../config/known.ts";
 import { suggestFor } from "../config/document/suggest.ts";
 import { createEngine } from "../engine/create.ts";
@@ -61,6 +62,22 @@ const printEffects = (terminal: Terminal): ExitCode => {
   return exitCodes.fine;
 };
 
+const printTools = (terminal: Terminal, json: boolean): ExitCode => {
+  if (json) terminal.print(JSON.stringify(builtInToolSchemas()));
+  else for (const line of toolLines()) terminal.print(line);
+  return exitCodes.fine;
+};
+
+/** Prints what is the same for all teams, if that is asked for. */
+const printGeneral = (
+  terminal: Terminal,
+  { kinds, effects, tools, json }: CommandArguments["flags"],
+): ExitCode | null => {
+  if (kinds === true) return printKinds(terminal, json === true);
+  if (effects === true) return printEffects(terminal);
+  return tools === true ? printTools(terminal, json === true) : null;
+};
+
 interface ExplainedRows {
   /** `team` with its name and revision, or `agent` with its name. */
   readonly title: string;
@@ -97,9 +114,9 @@ export const runExplain = async (
   terminal: Terminal,
   { names, flags }: CommandArguments,
 ): Promise<ExitCode> => {
+  const general = printGeneral(terminal, flags);
+  if (general !== null) return general;
   const json = flags.json === true;
-  if (flags.kinds === true) return printKinds(terminal, json);
-  if (flags.effects === true) return printEffects(terminal);
   const [name = "", wanted] = names;
   const { team, draft, diagnostics, context, extensions } = await compileFolder(terminal.root, name);
   if (team === null || draft === null) {
@@ -122,15 +139,15 @@ export const runExplain = async (
       ...unservedRows(engine, agent),
     ],
   }));
-  const general = wanted === undefined ? explainTeam(draft, team) : [];
+  const ofTeam = wanted === undefined ? explainTeam(draft, team) : [];
   if (json) {
     const { revision } = team;
-    terminal.print(JSON.stringify({ team: name, revision, general, agents, warnings: diagnostics }));
+    terminal.print(JSON.stringify({ team: name, revision, general: ofTeam, agents, warnings: diagnostics }));
     return exitCodes.fine;
   }
   const title = `team ${name} ${team.revision}; durations in milliseconds, sizes in bytes`;
   const explained = agents.map(({ agent, rows }) => ({ title: `agent ${agent}`, rows }));
-  printRows(terminal, [{ title, rows: general }, ...explained], flags.all === true);
+  printRows(terminal, [{ title, rows: ofTeam }, ...explained], flags.all === true);
   printDiagnostics(terminal, diagnostics, false);
   return exitCodes.fine;
 };

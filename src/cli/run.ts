@@ -17,8 +17,8 @@ const projectCommands: ProjectCommands = {
 };
 
 /** Returns whether `explain` describes the product and not a team. */
-const isGeneral = ({ kinds, effects }: CommandArguments["flags"]): boolean =>
-  kinds === true || effects === true;
+const isGeneral = ({ kinds, effects, tools }: CommandArguments["flags"]): boolean =>
+  [kinds, effects, tools].includes(true);
 
 const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "deploy"]);
 

@@ -18,6 +18,7 @@ export const usageText = `limpet <command>
   explain <team> [agent] [--all] [--json]  what a team comes to, each value with its origin; --all shows defaults, too
   explain --kinds                          known kinds and built-in toolboxes
   explain --effects                        effects with their parameters, as the table of the documentation
+  explain --tools [--json]                 built-in tools with their arguments
   deploy <team> [--dry-run]                check a team and its secrets, then deploy its sandbox and its Worker;
                                            --dry-run stops before anything leaves this machine
 
@@ -93,6 +94,7 @@ const flagOptions = {
   all: { type: "boolean" },
   kinds: { type: "boolean" },
   effects: { type: "boolean" },
+  tools: { type: "boolean" },
   "lock-mcp": { type: "boolean" },
   from: { type: "string" },
   import: { type: "string" },
@@ -135,7 +137,7 @@ const allowedFlags: Readonly<Record<string, readonly string[]>> = {
   "build-shell": [],
   "build-client": [],
   "new-team": ["from", "import"],
-  explain: ["kinds", "effects", "all", "json"],
+  explain: ["kinds", "effects", "tools", "all", "json"],
   deploy: ["dry-run"],
   chat: [...remoteFlags, "agent"],
   send: [...remoteFlags, "agent", "wait", "on-busy"],

@@ -1,7 +1,10 @@
 import { createAgentsToolbox, judgeByAgents } from "../toolboxes/agents/index.ts";
 import { handoff } from "../toolboxes/core/handoff.ts";
+import { requestInput } from "../toolboxes/core/request-input.ts";
+import { taskComplete } from "../toolboxes/core/task-complete.ts";
 import { createCoreToolbox, toolboxes } from "../toolboxes/index.ts";
 import type { Tool } from "../tools/define-tool.ts";
+import type { JsonSchema } from "./json-schema.ts";
 
 export type { Toolbox } from "../tools/define-tool.ts";
 
@@ -19,6 +22,23 @@ export const builtInDefinitions: ReadonlyMap<string, Tool> = new Map(
     (tool) => [tool.name, tool],
   ),
 );
+
+/** Returns the arguments of all built-in tools, as JSON Schemas by toolbox and tool; `core` needs no listing. */
+export const builtInToolSchemas = (): Readonly<Record<string, Readonly<Record<string, JsonSchema>>>> => {
+  const skill = { name: "", body: "", files: {} };
+  const core = createCoreToolbox({ skills: [skill], inWorkspace: false, remembers: true }).tools;
+  const all = [
+    ...toolboxes,
+    agentsToolbox,
+    { name: "core", tools: [...core, taskComplete, requestInput, handoff] },
+  ];
+  return Object.fromEntries(
+    all.map(({ name, tools }) => [
+      name,
+      Object.fromEntries(tools.map((tool) => [tool.name, tool.schema as JsonSchema])),
+    ]),
+  );
+};
 
 const builtInToolNames = Object.fromEntries(
   toolboxes.map(({ name, tools }) => [name, tools.map((tool) => tool.name)]),

@@ -468,6 +468,19 @@ test("CF-37: explain --kinds lists kinds and toolboxes", async () => {
   expect(lines).toContain("  workers-ai");
 });
 
+test("CF-37: explain --tools lists the arguments of built-in tools, as scripts write them", async () => {
+  const { call } = place();
+  const { code, lines } = await call("explain", "--tools");
+  expect([code, lines[0]]).toEqual([0, "ask"]);
+  expect(lines).toContain("  fs_write  { path: string, content: string }");
+  expect(lines).toContain(
+    '  fs_patch  { path: string, hunks: [{ old_text: string, new_text?: string = "" }] }',
+  );
+  expect(lines).toContain("  load_skill  { name: string, file?: string }");
+  const [json = ""] = (await call("explain", "--tools", "--json")).lines;
+  expect(JSON.parse(json)).toHaveProperty("core.task_complete.properties");
+});
+
 test("CF-37: explain --effects is the table of the documentation", async () => {
   const { code, lines } = await place().call("explain", "--effects");
   expect(code).toBe(0);
@@ -525,7 +538,7 @@ test("CF-37 AP-53: help of a command is that command's lines", async () => {
   expect(lines.join("\n")).toContain("once more leaves");
   expect(lines.join("\n")).not.toContain("limpet send");
   expect((await call("explain", "--help")).lines.filter((line) => line.startsWith("limpet "))).toHaveLength(
-    3,
+    4,
   );
   expect((await call("build", "-h")).lines.join("\n")).not.toContain("build-shell  ");
   expect((await call("--help")).lines.length).toBeGreaterThan(30);
