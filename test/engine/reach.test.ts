@@ -197,7 +197,7 @@ test("CF-20: without its secret the tool answers unavailable with the way out, a
   };
   const bench = await calling(run, { env: {} });
   expect(lastText(bench, "tool")).toBe(
-    "unavailable: tide: its secret is not set; GET /readyz tells an administrator which one",
+    "unavailable: the secret of tide is not set; GET /readyz tells an administrator which one",
   );
   expect(ran).toEqual([]);
 });

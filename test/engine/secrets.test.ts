@@ -41,7 +41,7 @@ test("CF-20: a session whose key is not set is refused with the way out, whose n
   const bench = await benchOf(team(), { env: {} });
   expect(refused(bench, "create")).toEqual({
     code: "config_incomplete",
-    detail: "provider main: its secret is not set; GET /readyz tells an administrator which one",
+    detail: "the secret of provider main is not set; GET /readyz tells an administrator which one",
   });
   expect(bench.performAs({ scopes: ["sessions:write", "admin"] }, "create")).toEqual({
     ok: false,
@@ -147,7 +147,7 @@ test("CF-20: a Secrets Store that does not answer ends the run as provider_auth 
   const bench = await benchOf(team(), { env }, {});
   const before = fake.requests.length;
   expect(await say(bench)).toMatchObject({ state: "failed", reason: "provider_auth" });
-  expect(lastEvent(bench, "error")["message"]).toContain("provider main: its secret is not set");
+  expect(lastEvent(bench, "error")["message"]).toContain("the secret of provider main is not set");
   expect(JSON.stringify(bench.events())).not.toContain("sk-canary");
   expect(fake.requests).toHaveLength(before);
 });

@@ -82,7 +82,9 @@ test("TB-27: what is missing is told without the names of secrets", async () => 
   const client =
     'credentials: { client_id: "${CLIENT}", client_secret: "${SECRET_NAME}", issuer: "https://login.example" }';
   const failed = asking(`${oauth}, ${client}`, { CLIENT: "public-client-id" });
-  await expect(failed).rejects.toThrow(/mcp_servers\[0\]\.credentials\.client_secret: its secret is not set/);
+  await expect(failed).rejects.toThrow(
+    /the secret of mcp_servers\[0\]\.credentials\.client_secret is not set/,
+  );
   await expect(failed).rejects.not.toThrow(/SECRET_NAME/);
 });
 

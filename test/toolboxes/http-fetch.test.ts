@@ -507,7 +507,7 @@ test("★ TB-19 RE-T8: a configured secret reaches its own origin and nothing el
 test("CF-20: an unset secret of http.headers is unavailable with the way out, and nothing is sent", async () => {
   const { text, sent } = await fetched({ url: site }, { team: bound });
   expect(text).toBe(
-    'unavailable: http.headers["https://harbour.example"].Authorization: its secret is not set; GET /readyz tells an administrator which one',
+    'unavailable: the secret of http.headers["https://harbour.example"].Authorization is not set; GET /readyz tells an administrator which one',
   );
   expect(sent).toEqual([]);
 });

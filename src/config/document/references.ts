@@ -71,9 +71,12 @@ export const missingReferenceText = (field: string, name: string, team: string, 
   return `${field}: secret ${name} is not set (${remedy})`;
 };
 
-/** Returns the sentence for callers and models, who do not learn the names of secrets. */
+/**
+ * Returns the sentence for callers and models, who do not learn the names of secrets. No colon follows the name of a
+ * header, since the mask of log lines would take the next word for its value.
+ */
 export const unsetSecretText = (what: string): string =>
-  `${what}: its secret is not set; GET /readyz tells an administrator which one`;
+  `the secret of ${what} is not set; GET /readyz tells an administrator which one`;
 
 const secretFields: ReadonlySet<unknown> = new Set(["api_key", "secret", "client_secret", "private_key"]);
 
