@@ -91,3 +91,11 @@ test("AP-6 RE-2: after a fault of the platform an approval or a delete is repeat
   faults = 1;
   expect((await call("GET", "/v1/mcp")).status).toBe(200);
 });
+
+test("AP-50: GET /v1/mcp gives the time of the last check in milliseconds, as all times are", async () => {
+  const { call } = changed();
+  const before = Date.now();
+  const { data } = await (await call("GET", "/v1/mcp")).json<{ data: { checked_at: number }[] }>();
+  expect(data).toHaveLength(1);
+  expect(Math.abs((data[0]?.checked_at ?? 0) - before)).toBeLessThan(60_000);
+});

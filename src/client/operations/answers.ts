@@ -799,7 +799,7 @@ export interface AnswerSchemas {
     readonly error?: string;
     /** Tools that differ from what was approved. */
     readonly changes: readonly ({ readonly tool: string; readonly pinned: string | null; readonly found: string; })[];
-    readonly checked_at: string;
+    readonly checked_at: number;
   };
   /** An MCP server was reached, failed, needs a login, or offers tools that nobody approved. */
   readonly McpStatusEvent: EventEnvelope & {

@@ -206,7 +206,7 @@ export const serverSchema = nameSchema(
     tools: z.exactOptional(z.int()),
     error: z.exactOptional(z.string()),
     changes: z.array(toolChange).describe("Tools that differ from what was approved."),
-    checked_at: z.string(),
+    checked_at: z.int(),
   }),
 );
 

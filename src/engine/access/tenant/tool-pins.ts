@@ -136,7 +136,7 @@ export const listServers = (tables: Tables): Json => ({
         ...(Number(tools) < 0 ? {} : { tools: Number(tools) }),
         ...(error === null ? {} : { error: String(error) }),
         changes: changes.map((each) => ({ ...each })),
-        checked_at: new Date(Number(at)).toISOString(),
+        checked_at: Number(at),
       };
     }),
 });
