@@ -163,8 +163,8 @@ export const resolveRaise = (
   if (decision === "deny") return { do: "default" };
   if (decision !== "approve" && decision !== "answer")
     return refuseAnswer("/decision", "a budget takes approve with a limit, deny or cancel");
-  if (limit === undefined) return refuseAnswer("/limit", "give the higher limit, in the unit of the ask's");
   const { kind = "", limit: before = 0, least = 0 } = budget ?? {};
+  if (limit === undefined) return refuseAnswer("/limit", `give the new ${kind}, at least ${least}`);
   if (limit < least || limit <= before)
     return refuseField("budget_not_raised", "/limit", `${limit} is too low: ${kind} needs at least ${least}`);
   return { do: "raise", limit: fromApiAmount(limitKindOf(kind), limit) };

@@ -121,7 +121,9 @@ describe("SE-28: a budget ask", () => {
     expect(answer({ decision: "approve", limit: 4_300 })).toBe("budget_not_raised");
     expect(answer({ decision: "approve", limit: least - 1 })).toBe("budget_not_raised");
     expect(answer({ decision: "approve", limit: 0 })).toBe("budget_not_raised");
-    expect(answer({ decision: "approve" })).toBe("answer_invalid");
+    expect(bench.perform("answer", { ask, decision: "approve" })).toMatchObject({
+      problem: { code: "answer_invalid", detail: `/limit: give the new max_tokens, at least ${least}` },
+    });
     expect(answer({ decision: "result", output: 3 })).toBe("answer_invalid");
     expect(answer({ decision: "approve", limit: -3 })).toBe("invalid_request");
     expect(answer({ decision: "approve", limit: "9000" })).toBe("invalid_request");
