@@ -33,6 +33,12 @@ test("MO-4: new input with an image that the model cannot take is 415, names the
     detail: "/content/1: the model house takes no images; send text, or choose another model",
     errors: [{ pointer: "/content/1" }],
   });
+  expect(bench.performAs({ scopes: ["sessions:write", "admin"] }, "send", { content: image })).toMatchObject({
+    problem: {
+      detail:
+        "/content/1: the model house takes no images, unless the provider blind says compat.images: true",
+    },
+  });
   expect(bench.state()).toEqual(before);
   expect(bench.rows("blobs")).toEqual([]);
 });

@@ -120,6 +120,14 @@ export const mediaProblem = (
   );
   if (index < 0) return null;
   const what = parts[index]?.type;
-  const message = `the model ${target.model} takes no ${what}s; send text, or choose another model`;
-  return fieldProblem("unsupported_media_type", `/content/${index}`, message, { rule: "unsupported" });
+  const pointer = `/content/${index}`;
+  const fault = `the model ${target.model} takes no ${what}s`;
+  // Whoever configures a compatible server knows what it takes, and may not have said so.
+  const { kind, name } = target.provider;
+  const more =
+    kind === "openai-compatible" && what === "image"
+      ? { adminDetail: `${pointer}: ${fault}, unless the provider ${name} says compat.images: true` }
+      : {};
+  const message = `${fault}; send text, or choose another model`;
+  return fieldProblem("unsupported_media_type", pointer, message, { rule: "unsupported", ...more });
 };
