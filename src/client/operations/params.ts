@@ -70,7 +70,7 @@ export interface OperationParams {
     readonly budget?: {
       /** Input, cache and output tokens. */
       readonly max_tokens?: number;
-      /** Price of all model calls in USD. */
+      /** Price of all model calls in USD, of models whose price is known. */
       readonly max_cost_usd?: number;
       /** Model time in milliseconds, or like "30m". */
       readonly max_duration?: number | string;

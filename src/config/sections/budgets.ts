@@ -20,7 +20,7 @@ const budgetSchema = (bounds: Bounds = {}) =>
       .describe("Input, cache and output tokens; off = no bound."),
     max_cost_usd: orOff(z.number().min(0))
       .prefault(bounds.max_cost_usd ?? "off")
-      .describe("Price of all model calls in USD; off = no bound."),
+      .describe("Price of all model calls in USD, of models whose price is known; off = no bound."),
     max_duration: orOff(duration())
       .prefault("off")
       .describe("Model time, without tools and waits; off = no bound."),

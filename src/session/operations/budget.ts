@@ -26,7 +26,10 @@ import { toUsd } from "../../agent/state/records.ts";
 
 const limitFields = {
   max_tokens: count().describe("Input, cache and output tokens."),
-  max_cost_usd: z.number().min(0).describe("Price of all model calls in USD."),
+  max_cost_usd: z
+    .number()
+    .min(0)
+    .describe("Price of all model calls in USD, of models whose price is known."),
   max_duration: z.union([count(), duration()]).describe('Model time in milliseconds, or like "30m".'),
   max_tool_calls: count().describe("Dispatched calls."),
 };
