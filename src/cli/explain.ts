@@ -68,6 +68,16 @@ const printTools = (terminal: Terminal, json: boolean): ExitCode => {
   return exitCodes.fine;
 };
 
+/** Prints what is the same for all teams, if that is asked for. */
+const printGeneral = (
+  terminal: Terminal,
+  { kinds, effects, tools, json }: CommandArguments["flags"],
+): ExitCode | null => {
+  if (kinds === true) return printKinds(terminal, json === true);
+  if (effects === true) return printEffects(terminal);
+  return tools === true ? printTools(terminal, json === true) : null;
+};
+
 interface ExplainedRows {
   /** `team` with its name and revision, or `agent` with its name. */
   readonly title: string;
@@ -104,10 +114,9 @@ export const runExplain = async (
   terminal: Terminal,
   { names, flags }: CommandArguments,
 ): Promise<ExitCode> => {
+  const general = printGeneral(terminal, flags);
+  if (general !== null) return general;
   const json = flags.json === true;
-  if (flags.kinds === true) return printKinds(terminal, json);
-  if (flags.effects === true) return printEffects(terminal);
-  if (flags.tools === true) return printTools(terminal, json);
   const [name = "", wanted] = names;
   const { team, draft, diagnostics, context, extensions } = await compileFolder(terminal.root, name);
   if (team === null || draft === null) {
@@ -130,15 +139,15 @@ export const runExplain = async (
       ...unservedRows(engine, agent),
     ],
   }));
-  const general = wanted === undefined ? explainTeam(draft, team) : [];
+  const ofTeam = wanted === undefined ? explainTeam(draft, team) : [];
   if (json) {
     const { revision } = team;
-    terminal.print(JSON.stringify({ team: name, revision, general, agents, warnings: diagnostics }));
+    terminal.print(JSON.stringify({ team: name, revision, general: ofTeam, agents, warnings: diagnostics }));
     return exitCodes.fine;
   }
   const title = `team ${name} ${team.revision}; durations in milliseconds, sizes in bytes`;
   const explained = agents.map(({ agent, rows }) => ({ title: `agent ${agent}`, rows }));
-  printRows(terminal, [{ title, rows: general }, ...explained], flags.all === true);
+  printRows(terminal, [{ title, rows: ofTeam }, ...explained], flags.all === true);
   printDiagnostics(terminal, diagnostics, false);
   return exitCodes.fine;
 };

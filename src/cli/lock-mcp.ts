@@ -65,11 +65,26 @@ const noSandbox = (): never => {
 const unsetReason = (secret: string, team: string): string =>
   `${secret} is not set; write it into ${localSecretsFile(team)}, or set it in this command's environment`;
 
+/** Writes the lock unless it is there already, and returns a sentence of what happened. */
+const writeLock = (root: string, team: string, text: string): string => {
+  const path = join(teamFolder(root, team), lockFile);
+  const isSame = existsSync(path) && readFileSync(path, "utf8") === text;
+  if (!isSame) writeFileSync(path, text);
+  return `config/${team}/${lockFile} ${isSame ? "has not changed" : "was written"}`;
+};
+
+interface LockOutcome {
+  /** Whether all servers answered. */
+  readonly isWhole: boolean;
+  /** What became of the lock, in a sentence; null if there is none to write. */
+  readonly says: string | null;
+}
+
 /**
  * Writes the lock of a team: asks each MCP server for its tools and records them as approved. A server that does
- * not answer keeps its entry in the lock. Returns whether all answered.
+ * not answer keeps its entry in the lock.
  */
-export const lockServers = async (terminal: Terminal, team: Team): Promise<boolean> => {
+export const lockServers = async (terminal: Terminal, team: Team): Promise<LockOutcome> => {
   const env = environmentOf(terminal.root, team);
   const { servers } = createEngine({ team, env, toolboxes: [], mcp });
   const lock: Record<string, Readonly<Record<string, string>>> = {};
@@ -95,7 +110,6 @@ export const lockServers = async (terminal: Terminal, team: Team): Promise<boole
     isWhole &&= answer.ok;
   }
   // An empty lock, because no server answered, would only look as if the tools were approved.
-  if (isWhole || Object.keys(lock).length > 0)
-    writeFileSync(join(teamFolder(terminal.root, team.name), lockFile), lockText(lock));
-  return isWhole;
+  const isWritten = isWhole || Object.keys(lock).length > 0;
+  return { isWhole, says: isWritten ? writeLock(terminal.root, team.name, lockText(lock)) : null };
 };

@@ -156,8 +156,9 @@ export type ParsedCommandLine =
   | { readonly ok: false; readonly problem: string; readonly command?: string };
 
 const nearestOf = (name: string, known: readonly string[], prefix = ""): string => {
-  const near = createNearestFinder(known)(name);
-  return near === null ? "" : `; did you mean "${prefix}${near}"?`;
+  const begun = known.find((each) => each.startsWith(`${name}-`));
+  const near = createNearestFinder(known)(name) ?? begun;
+  return near === undefined ? "" : `; did you mean "${prefix}${near}"?`;
 };
 
 const foreignOption = (command: string | undefined, option: string): string => {

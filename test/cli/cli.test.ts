@@ -503,6 +503,10 @@ test("CF-37 AP-53: what is mistyped is told with the nearest name, and where all
   const told: readonly (readonly [readonly string[], readonly string[]])[] = [
     [[], ["no command was given", all]],
     [["caht"], ['unknown command "caht"; did you mean "chat"?', all]],
+    [
+      ["new", "acme"],
+      ['unknown command "new"; did you mean "new-team"?', all],
+    ],
     [["xyzzyx"], ['unknown command "xyzzyx"', all]],
     [
       ["chat", "--agnet", "x"],

@@ -11,13 +11,14 @@ import { bundleExtensions } from "../extensions/bundle.ts";
 import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 
-/** Compiles a team; with `locks` its MCP servers are locked first, and it is compiled again with the new lock. */
-const compileLocked = async (terminal: Terminal, name: string, locks: boolean) => {
+/** Compiles a team; with `--lock-mcp` its MCP servers are locked first, and it is compiled again with the new lock. */
+const compileLocked = async (terminal: Terminal, name: string, flags: CommandArguments["flags"]) => {
   const compiled = await compileFolder(terminal.root, name, terminal.serving);
-  if (!locks || compiled.team === null) return { compiled, isLocked: true };
+  if (flags["lock-mcp"] !== true || compiled.team === null) return { compiled, isLocked: true };
   const { lockServers } = await import("../lock-mcp.ts");
-  const isLocked = await lockServers(terminal, compiled.team);
-  return { compiled: await compileFolder(terminal.root, name, terminal.serving), isLocked };
+  const { isWhole, says } = await lockServers(terminal, compiled.team);
+  if (says !== null && flags.json !== true) terminal.print(says);
+  return { compiled: await compileFolder(terminal.root, name, terminal.serving), isLocked: isWhole };
 };
 
 /**
@@ -49,7 +50,7 @@ export const runBuild = async (terminal: Terminal, { names, flags }: CommandArgu
   printDiagnostics(terminal, misnamed, flags.json === true);
   let failed = misnamed.length > 0;
   for (const name of teams) {
-    const { compiled, isLocked } = await compileLocked(terminal, name, flags["lock-mcp"] === true);
+    const { compiled, isLocked } = await compileLocked(terminal, name, flags);
     failed ||= !isLocked;
     printDiagnostics(terminal, compiled.diagnostics, flags.json === true);
     const files = await collectFiles(terminal, name, compiled, flags.json === true);

@@ -452,7 +452,7 @@ test("AP-50: the reference page is the one of the code (vitest -u writes it anew
 
 test("AP-50: the page names the routes by which the client calls them, and no others", () => {
   const named = createReference().matchAll(/^\| `[A-Z]+ [^`]+` \| `(\w+)` \|/gm);
-  expect(Array.from(named, ([, name]) => name).toSorted()).toEqual(Object.keys(clientRoutes).toSorted());
+  expect(new Set(Array.from(named, ([, name]) => name))).toEqual(new Set(Object.keys(clientRoutes)));
 });
 
 test("AP-50: the page says what holds for a field that is left out", () => {

@@ -13,6 +13,7 @@ import { serverOf } from "./support.ts";
 
 interface Locked {
   readonly isWhole: boolean;
+  readonly says: string | null;
   readonly lines: readonly string[];
   /** Null: no lock was written. */
   readonly servers: Readonly<Record<string, Readonly<Record<string, string>>>> | null;
@@ -40,11 +41,11 @@ const lock = async (
   const { team, diagnostics } = await compileFolder(root, "acme", true);
   if (team === null) throw new Error(JSON.stringify(diagnostics));
   const lines: string[] = [];
-  const isWhole = await lockServers({ root, print: (line) => lines.push(line) }, team);
+  const { isWhole, says } = await lockServers({ root, print: (line) => lines.push(line) }, team);
   const path = join(folder, "mcp.lock.json");
-  if (!existsSync(path)) return { isWhole, lines, servers: null };
+  if (!existsSync(path)) return { isWhole, says, lines, servers: null };
   const { servers: found } = JSON.parse(readFileSync(path, "utf8")) as Pick<Locked, "servers">;
-  return { isWhole, lines, servers: found };
+  return { isWhole, says, lines, servers: found };
 };
 
 test("TB-23 TB-27: a server is locked with a token that the team's own client obtains; nobody signs in, and nothing is kept", async () => {
@@ -54,13 +55,14 @@ test("TB-23 TB-27: a server is locked with a token that the team's own client ob
   const env = { LIMPET_DEV: "1", LIMPET_PRIVATE_EGRESS: `${sea.host},${auth.host}` };
   const locked = await lock(server, { ...env, SECRET: "canary-client-secret" });
   expect(locked.lines).toEqual([]);
-  expect(locked).toMatchObject({ isWhole: true, servers: { sea: { sea__look: expect.any(String) } } });
+  expect(locked).toMatchObject({ isWhole: true, says: "config/acme/mcp.lock.json was written" });
+  expect(locked).toMatchObject({ servers: { sea: { sea__look: expect.any(String) } } });
   expect(auth.seen.filter((path) => path === "/token client_credentials")).toHaveLength(1);
   const shared = { ".dev.vars": "SECRET=canary-other-secret\n" };
   const own = { ...shared, ".dev.vars.acme": 'SECRET="canary-client-secret"\n' };
   expect(await lock(server, env, own)).toMatchObject({ isWhole: true, lines: [] });
   const refused = await lock(server, env, shared);
-  expect(refused).toMatchObject({ isWhole: false, servers: null });
+  expect(refused).toMatchObject({ isWhole: false, says: null, servers: null });
   expect(refused.lines.join()).toMatch(/^acme: the MCP server sea cannot be locked: no token is available: /);
   expect(refused.lines.join()).not.toContain("canary");
 });
