@@ -121,6 +121,24 @@ test("AP-54: the diff of a file that would be written follows the edit", async (
   expect(await (await fetch(file)).text()).toBe("The tide goes out.\n");
 });
 
+test("AP-54: an agent that works in a folder asks about the file there, and a command says its folder", async () => {
+  const { page, state, say } = site.shown;
+  const session = await site.api.create({ agent: "warden" });
+  const files = `${site.server.url}/v1/sessions/${session}/workspace`;
+  await fetch(`${files}/asked/tide.md`, { method: "PUT", body: "Another tide.\n" });
+  await fetch(`${files}/lighthouse/asked/tide.md`, { method: "PUT", body: "No tide.\n" });
+  await page.goto(`${site.server.url}/console#${session}`);
+  await say("sheet");
+  const ask = page.locator(".ask");
+  await ask.locator(".removed", { hasText: "No tide." }).waitFor();
+  await ask.getByRole("heading", { name: "lighthouse/asked/tide.md" }).waitFor();
+  await ask.getByRole("button", { name: /^Approve/ }).click();
+  await state("done");
+  expect(await (await fetch(`${files}/lighthouse/asked/tide.md`)).text()).toBe("The tide comes in.\n");
+  await say("light");
+  await ask.getByText("exec_shell in lighthouse").waitFor();
+});
+
 test("AP-54: an edit is still there after another session was looked at, and after a reload", async () => {
   const { page, start, state } = site.shown;
   await start("hello");

@@ -109,6 +109,8 @@ export interface AnswerSchemas {
     readonly approval?: {
       readonly tool: string;
       readonly input: Json;
+      /** Folder of the workspace to which paths of the input are relative; absent: the workspace. */
+      readonly directory?: string;
       /** The rule that requires the approval. */
       readonly rule: string;
       readonly reason?: string;
@@ -609,6 +611,8 @@ export interface AnswerSchemas {
     readonly approval?: {
       readonly tool: string;
       readonly input: Json;
+      /** Folder of the workspace to which paths of the input are relative; absent: the workspace. */
+      readonly directory?: string;
       /** The rule that requires the approval. */
       readonly rule: string;
       readonly reason?: string;
