@@ -10,11 +10,17 @@ const isRefusal = (complaint: string): boolean => /status of 4(?:00|04|22) /.tes
 /** More than an event holds. */
 const ledger = `${Array.from({ length: 4_500 }, (_, at) => `line ${at} of the ledger`).join("\n")}\nits end\n`;
 
+/** It nests deeper than can be written in lines. */
+const abyss = `{"key":"deep","value":${"[".repeat(8_000)}${"]".repeat(8_000)}}`;
+
 const site = serveConsole("desk", "test", {
   allows: isRefusal,
   prepare: async () => ({
     edit: (text) =>
-      text.replaceAll('"THE LEDGER"', JSON.stringify(ledger)).replaceAll(/"chunk": ?24\b/g, '"chunk":2400'),
+      text
+        .replaceAll('"THE LEDGER"', JSON.stringify(ledger))
+        .replaceAll('"THE ABYSS"', JSON.stringify(abyss))
+        .replaceAll(/"chunk": ?24\b/g, '"chunk":2400'),
   }),
 });
 
@@ -137,6 +143,16 @@ test("AP-54: an agent that works in a folder asks about the file there, and a co
   expect(await (await fetch(`${files}/lighthouse/asked/tide.md`)).text()).toBe("The tide comes in.\n");
   await say("light");
   await ask.getByText("exec_shell in lighthouse").waitFor();
+});
+
+test("AP-54: an input that nests too deeply is shown as it came", async () => {
+  const { page, start, state } = site.shown;
+  await start("abyss");
+  await state("done");
+  await page.locator(".entry.tool [data-line]").first().click();
+  await page.getByRole("button", { name: "Input as JSON" }).click();
+  const shown = page.getByLabel("Input", { exact: true });
+  await expect.poll(() => shown.textContent()).toBe(abyss);
 });
 
 test("AP-54: an edit is still there after another session was looked at, and after a reload", async () => {
