@@ -155,6 +155,20 @@ test("AP-54: an input that nests too deeply is shown as it came", async () => {
   await expect.poll(() => shown.textContent()).toBe(abyss);
 });
 
+test("AP-54: the time that is left of an ask is right on a machine whose clock is wrong", async () => {
+  const { page, start } = site.shown;
+  await page.clock.install({ time: Date.now() + 25 * 3_600_000 });
+  // A server at its place tells the time with each answer.
+  await page.route("**/v1/**", async (route) => {
+    const response = await route.fetch();
+    const headers = { ...response.headers(), date: new Date().toUTCString() };
+    await route.fulfill({ response, headers });
+  });
+  await start("letter");
+  const left = page.locator(".ask .ask-tag .meta");
+  await expect.poll(() => left.textContent()).toMatch(/^decided by itself in \d+ (?:min|h)/);
+});
+
 test("AP-54: an edit is still there after another session was looked at, and after a reload", async () => {
   const { page, start, state } = site.shown;
   await start("hello");
