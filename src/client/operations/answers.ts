@@ -106,6 +106,7 @@ export interface AnswerSchemas {
       /** Whether only the options are accepted as answers. */
       readonly strict: boolean;
     };
+    /** Paths of its input are relative to its directory; absent: to the workspace's root. */
     readonly approval?: {
       readonly tool: string;
       readonly input: Json;
@@ -608,6 +609,7 @@ export interface AnswerSchemas {
       /** Whether only the options are accepted as answers. */
       readonly strict: boolean;
     };
+    /** Paths of its input are relative to its directory; absent: to the workspace's root. */
     readonly approval?: {
       readonly tool: string;
       readonly input: Json;

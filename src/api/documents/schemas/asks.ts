@@ -69,7 +69,9 @@ export const askSchema = nameSchema(
       seq: z.int(),
       expires_at: time.describe("When its default is applied."),
       question: z.exactOptional(questionSchema),
-      approval: z.exactOptional(approvalSchema),
+      approval: z
+        .exactOptional(approvalSchema)
+        .describe("Paths of its input are relative to its directory; absent: to the workspace's root."),
       authorization: z
         .exactOptional(authorizationSchema)
         .describe("An address for a person to open; with login, signing in there is the answer."),
