@@ -10,7 +10,7 @@ import { useMedia, useStore } from "./parts/hooks.ts";
 import { lazy } from "./parts/lazy.tsx";
 import { pressKey } from "./palette/keys.ts";
 import { SessionsRegion } from "./sessions/list.tsx";
-import type { App } from "./state/app.ts";
+import type { App, Layer } from "./state/app.ts";
 import { AppContext, SessionContext, slowly, useApp, useSession, useTranscript } from "./state/app.ts";
 import type { SessionControl } from "./state/session.ts";
 
@@ -20,6 +20,7 @@ const ContextRegion = lazy(async () => (await import("./context/region.tsx")).Co
 const RunPanel = lazy(async () => (await import("./run/panel.tsx")).RunPanel);
 const Palette = lazy(async () => (await import("./palette/palette.tsx")).Palette);
 const GrantsDialog = lazy(async () => (await import("./palette/grants-dialog.tsx")).GrantsDialog);
+const ForgetDialog = lazy(async () => (await import("./palette/forget-dialog.tsx")).ForgetDialog);
 const KeysDialog = lazy(async () => (await import("./palette/keys-dialog.tsx")).KeysDialog);
 
 /** The page: three regions on a desk, one at a time on a phone. */
@@ -38,8 +39,6 @@ export interface Announcements {
   readonly polite: Sentences;
   readonly urgent: Sentences;
 }
-
-export type Layer = "keys" | "palette" | "permissions" | "stop" | null;
 
 const Voice = ({
   sentences,
@@ -167,7 +166,7 @@ export const Page = ({ app, announcements, layer }: PageProps) => {
     const press = (event: KeyboardEvent): void =>
       pressKey(event, {
         openPalette: () => layer.set("palette"),
-        showKeys: app.showKeys,
+        showKeys: () => app.show("keys"),
         startNew: () => app.go({ session: null, context: null }),
         leave: () => leave(app, layer.set),
       });
@@ -195,6 +194,7 @@ export const Page = ({ app, announcements, layer }: PageProps) => {
       <Fault />
       <Voice sentences={announcements.polite} live="polite" />
       <Voice sentences={announcements.urgent} live="assertive" />
+      {shown === "forget" && <ForgetDialog onClose={close} />}
       {shown === "keys" && <KeysDialog onClose={close} />}
       {shown === "permissions" && <GrantsDialog onClose={close} />}
       {shown === "palette" && <Palette onClose={close} />}

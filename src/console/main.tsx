@@ -2,7 +2,7 @@ import { render } from "preact";
 import { createClient } from "../client/index.ts";
 import type { LimpetClient } from "../client/index.ts";
 import { Page } from "./app.tsx";
-import type { Announcements, Layer, Sentence } from "./app.tsx";
+import type { Announcements, Sentence } from "./app.tsx";
 import { describeFault } from "./conversation/problems.ts";
 import { createStore } from "./state/store.ts";
 import { createReader } from "./parts/reader.ts";
@@ -12,7 +12,7 @@ import type { TeamFacts } from "./state/agents.ts";
 import { titleOf } from "./sessions/status.ts";
 import { announceEvents } from "./state/announcements.ts";
 import { createApi } from "./state/api.ts";
-import type { App } from "./state/app.ts";
+import type { App, Layer } from "./state/app.ts";
 import { keepInput } from "./state/kept.ts";
 import { createOpening } from "./state/opening.ts";
 import type { KeptOpening } from "./state/opening.ts";
@@ -101,14 +101,7 @@ const app: App = {
   report,
   fault,
   announce,
-  showKeys: () => layer.set("keys"),
-  showPermissions: () => layer.set("permissions"),
-  forgetKey: () => {
-    session.get()?.close();
-    session.set(null);
-    sessions.list.set((before) => ({ ...before, rows: [], asks: new Map() }));
-    key.set("");
-  },
+  show: layer.set,
   panel,
 };
 

@@ -400,6 +400,54 @@ test("AP-54 AP-12: a server that wants a key asks for it, says if it is the wron
   await close();
 });
 
+test("AP-54 AP-12: the key is forgotten with all that was not sent, after a question: the next key sends nothing of it", async () => {
+  const { page, close, say, state } = await openConsole(browser, server.url);
+  const api = createApi(server.url);
+  const session = await api.create();
+  const open = async (key: string): Promise<void> => {
+    await page.getByRole("heading", { name: "This server needs a key" }).waitFor();
+    await page.getByLabel("Key").fill(key);
+    await page.getByRole("button", { name: "Open" }).click();
+    await page.locator("#composer").waitFor();
+  };
+  let isAway = true;
+  await page.route("**/v1/**", async (route) => {
+    const { authorization, ...headers } = await route.request().allHeaders();
+    if (isAway && route.request().url().endsWith("/messages")) return route.abort();
+    if (authorization?.startsWith("Bearer lk_") === true) return route.continue({ headers });
+    const problem = { code: "unauthenticated", detail: "No key.", status: 401, title: "Unauthenticated" };
+    return route.fulfill({ status: 401, contentType: "application/problem+json", json: problem });
+  });
+  await page.goto(`${server.url}/console#${session}`);
+  await open("lk_first_key");
+  await page
+    .getByLabel("Files to attach")
+    .setInputFiles({ name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("a") });
+  await say("In the name of the first");
+  await page.locator(".kept", { hasText: "In the name of the first" }).waitFor();
+  await page.locator("#composer").fill("A draft of the first");
+  const forget = async (choice: string): Promise<void> => {
+    await page.getByRole("button", { name: "More", exact: true }).click();
+    await page.getByRole("menuitem", { name: "Forget the key" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: choice }).click();
+  };
+  await forget("Keep it");
+  await page.locator(".kept", { hasText: "In the name of the first" }).waitFor();
+  await forget("Forget it");
+  await page.getByRole("heading", { name: "This server needs a key" }).waitFor();
+  isAway = false;
+  await open("lk_second_key");
+  expect(await page.locator("#composer").inputValue()).toBe("");
+  await say("hello");
+  await state("done");
+  expect(await page.locator(".kept").count()).toBe(0);
+  const said = JSON.stringify(await api.events(session));
+  expect(said).toContain("hello");
+  expect(said).not.toContain("the first");
+  expect(await page.evaluate("JSON.stringify({ ...sessionStorage })")).not.toContain("the first");
+  await close();
+});
+
 test("AP-54: a session that there is not has a page with two ways on, and no field for messages", async () => {
   const { page, close } = await openConsole(browser, server.url);
   await show(page, `s_${"a".repeat(26)}`, "There is no such session");

@@ -10,11 +10,17 @@ const isRefusal = (complaint: string): boolean => /status of 4(?:00|04|22) /.tes
 /** More than an event holds. */
 const ledger = `${Array.from({ length: 4_500 }, (_, at) => `line ${at} of the ledger`).join("\n")}\nits end\n`;
 
+/** It nests deeper than can be written in lines. */
+const abyss = `{"key":"deep","value":${"[".repeat(8_000)}${"]".repeat(8_000)}}`;
+
 const site = serveConsole("desk", "test", {
   allows: isRefusal,
   prepare: async () => ({
     edit: (text) =>
-      text.replaceAll('"THE LEDGER"', JSON.stringify(ledger)).replaceAll(/"chunk": ?24\b/g, '"chunk":2400'),
+      text
+        .replaceAll('"THE LEDGER"', JSON.stringify(ledger))
+        .replaceAll('"THE ABYSS"', JSON.stringify(abyss))
+        .replaceAll(/"chunk": ?24\b/g, '"chunk":2400'),
   }),
 });
 
@@ -119,6 +125,48 @@ test("AP-54: the diff of a file that would be written follows the edit", async (
   await ask.getByRole("button", { name: "Approve my version" }).click();
   await state("done");
   expect(await (await fetch(file)).text()).toBe("The tide goes out.\n");
+});
+
+test("AP-54: an agent that works in a folder asks about the file there, and a command says its folder", async () => {
+  const { page, state, say } = site.shown;
+  const session = await site.api.create({ agent: "warden" });
+  const files = `${site.server.url}/v1/sessions/${session}/workspace`;
+  await fetch(`${files}/asked/tide.md`, { method: "PUT", body: "Another tide.\n" });
+  await fetch(`${files}/lighthouse/asked/tide.md`, { method: "PUT", body: "No tide.\n" });
+  await page.goto(`${site.server.url}/console#${session}`);
+  await say("sheet");
+  const ask = page.locator(".ask");
+  await ask.locator(".removed", { hasText: "No tide." }).waitFor();
+  await ask.getByRole("heading", { name: "lighthouse/asked/tide.md" }).waitFor();
+  await ask.getByRole("button", { name: /^Approve/ }).click();
+  await state("done");
+  expect(await (await fetch(`${files}/lighthouse/asked/tide.md`)).text()).toBe("The tide comes in.\n");
+  await say("light");
+  await ask.getByText("exec_shell in lighthouse").waitFor();
+});
+
+test("AP-54: an input that nests too deeply is shown as it came", async () => {
+  const { page, start, state } = site.shown;
+  await start("abyss");
+  await state("done");
+  await page.locator(".entry.tool [data-line]").first().click();
+  await page.getByRole("button", { name: "Input as JSON" }).click();
+  const shown = page.getByLabel("Input", { exact: true });
+  await expect.poll(() => shown.textContent()).toBe(abyss);
+});
+
+test("AP-54: the time that is left of an ask is right on a machine whose clock is wrong", async () => {
+  const { page, start } = site.shown;
+  await page.clock.install({ time: Date.now() + 25 * 3_600_000 });
+  // A server at its place tells the time with each answer.
+  await page.route("**/v1/**", async (route) => {
+    const response = await route.fetch();
+    const headers = { ...response.headers(), date: new Date().toUTCString() };
+    await route.fulfill({ response, headers });
+  });
+  await start("letter");
+  const left = page.locator(".ask .ask-tag .meta");
+  await expect.poll(() => left.textContent()).toMatch(/^decided by itself in \d+ (?:min|h)/);
 });
 
 test("AP-54: an edit is still there after another session was looked at, and after a reload", async () => {

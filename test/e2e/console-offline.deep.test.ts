@@ -211,6 +211,48 @@ test("AP-54: the first message of a session that is typed offline waits with its
   expect(await page.locator(".composer-files").count()).toBe(0);
 });
 
+const forbid = (name: string): string =>
+  `Object.defineProperty(window, "${name}", { get() { throw new DOMException("no", "SecurityError"); } });`;
+
+test.each([
+  ["full", `Storage.prototype.setItem = () => { throw new DOMException("full", "QuotaExceededError"); };`],
+  ["forbidden", forbid("sessionStorage") + forbid("indexedDB")],
+])("AP-54: the first message and its files get there where storage is %s", async (_, script) => {
+  const { page, say, state } = site.shown;
+  await page.addInitScript(script);
+  await page.goto(`${site.server.url}/console`);
+  await page.getByLabel("Files to attach").setInputFiles(shells);
+  await page.locator(".composer-files", { hasText: "shells.txt" }).waitFor();
+  await say("Look at these");
+  await page.locator(".said:not(.kept)", { hasText: "Look at these" }).locator(".attachment").waitFor();
+  await state("done");
+});
+
+test("AP-54: files that the browser's database takes and then gives up are still attached after another session was looked at", async () => {
+  const { page, start, state } = site.shown;
+  await page.addInitScript(`
+    const { put } = IDBObjectStore.prototype;
+    window.givenUp = 0;
+    IDBObjectStore.prototype.put = function (...given) {
+      const { transaction } = this;
+      const request = put.apply(this, given);
+      request.addEventListener("success", () => transaction.abort());
+      transaction.addEventListener("abort", () => { window.givenUp += 1; });
+      return request;
+    };
+  `);
+  const session = await start("hello");
+  await state("done");
+  await page.getByLabel("Files to attach").setInputFiles(shells);
+  await page.locator(".composer-files", { hasText: "shells.txt" }).waitFor();
+  await page.waitForFunction("window.givenUp > 0");
+  await page.getByRole("button", { name: "New", exact: true }).click();
+  await page.getByRole("button", { name: "Start" }).waitFor();
+  expect(await page.locator(".composer-files").count()).toBe(0);
+  await page.locator(`.session a[href$="${session}"]`).click();
+  await page.locator(".composer-files", { hasText: "shells.txt" }).waitFor();
+});
+
 test("AP-54: without a connection no clock of what is under way goes on, and the page says as of when it speaks", async () => {
   const { page, start, state } = site.shown;
   await page.clock.install();

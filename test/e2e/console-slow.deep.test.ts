@@ -1,10 +1,13 @@
 import type { Page, Request, Route } from "playwright-core";
 import { expect, test } from "vitest";
 import { serveConsole } from "../support/console-page.ts";
+import { createLongSession } from "../support/console-speed.ts";
 
 /** AP-54: the console in front of a server that is slow: what is shown meanwhile, and how often it is asked. */
 
 const site = serveConsole("default", "shipped", {
+  // A browser complains of an answer that the server refuses; the page says so, too.
+  allows: (complaint) => complaint.includes("status of 429"),
   prepare: async () => ({
     // The command of the scene "run" that fails has an output that is cut instead.
     edit: (text) => text.replaceAll("echo 'the tide is too high' >&2; exit 3", "seq 1 30000"),
@@ -48,6 +51,44 @@ const hold = async (page: Page, url: string | RegExp, method = "GET"): Promise<H
     },
   };
 };
+
+test("AP-54: a refusal of earlier entries is not asked about again while an answer streams, but when the server says or one scrolls", async () => {
+  const { page, state } = site.shown;
+  const { id } = await createLongSession(site.api, 500);
+  let count = 0;
+  let after: number | null = null;
+  await page.route(/\/events\?.*before=/, async (route) => {
+    count += 1;
+    const problem = {
+      type: "",
+      title: "",
+      status: 429,
+      detail: "Too many.",
+      code: "rate_limited",
+      retryable: true,
+    };
+    const json = { ...problem, ...(after !== null && { retry_after_ms: after }) };
+    await route.fulfill({ status: 429, contentType: "application/problem+json", json });
+  });
+  await page.goto(`${site.server.url}/console#${id}`);
+  await state("done");
+  await page.locator(".speech").last().waitFor();
+  expect(count).toBe(0);
+  const scrollTo = (top: number) => page.evaluate(`document.querySelector(".log").scrollTop = ${top}`);
+  await scrollTo(0);
+  await page.locator(".fault", { hasText: "Too many." }).waitFor();
+  const length = async () => (await page.locator(".speech").last().textContent())?.length ?? 0;
+  await site.api.post(`/v1/sessions/${id}/messages`, { content: "slow" });
+  await state("working");
+  await expect.poll(length).toBeGreaterThan(500);
+  expect(count).toBe(1);
+  after = 200;
+  await scrollTo(50);
+  await expect.poll(() => count).toBeGreaterThan(3);
+  const said = await page.locator(".log .said").count();
+  await page.unroute(/\/events\?.*before=/);
+  await expect.poll(() => page.locator(".log .said").count()).toBeGreaterThan(said);
+});
 
 test("AP-54: while agents work a tab is read once at a time, and once more after what changed meanwhile", async () => {
   const { page, start, state, say } = site.shown;

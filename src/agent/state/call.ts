@@ -18,6 +18,8 @@ interface Remembered {
 export interface Approval {
   readonly tool: string;
   readonly input: Json;
+  /** Folder of the workspace to which paths of the input are relative, if it is not the workspace itself. */
+  readonly directory?: string;
   readonly rule: string;
   /** The reason for the rule, where the team's file gives one. */
   readonly reason?: string;

@@ -11,7 +11,7 @@ import {
 import { stopCommand } from "../calls/background-commands.ts";
 import { endCallAtOnce, findCall, callInputOf, permissionOf, parkCall } from "../calls/tool-calls.ts";
 import type { ReachedLimit } from "../state/budget.ts";
-import type { Call } from "../state/call.ts";
+import type { Approval, Call } from "../state/call.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf, callOf, assign, agentOf, runHook } from "../transaction/draft.ts";
 import { judgeAtTurn, parkCallOnAsk, denialOf, handleReachedLimit } from "./ask-answers.ts";
@@ -47,6 +47,18 @@ export const startCalls = (
   }
 };
 
+const approvalOf = (call: Call, directory: string): Approval => {
+  const { by: rule, reason, remember, workspace } = call.plan;
+  return {
+    tool: call.call.name,
+    input: callInputOf(call),
+    ...(workspace === "none" || directory === "." ? {} : { directory }),
+    rule,
+    ...(reason === undefined ? {} : { reason }),
+    ...(remember === null ? {} : { remember }),
+  };
+};
+
 const startCall = (draft: Draft, threadId: string, given: Call, request: (call: Call) => void): void => {
   const call = judgeAtTurn(draft, threadId, given);
   const { plan } = call;
@@ -63,15 +75,8 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     return;
   }
   if (plan.verdict === "ask" && !call.approved) {
-    const { by: rule, reason, remember } = plan;
     parkCallOnAsk(draft, threadId, call, {
-      approval: {
-        tool: call.call.name,
-        input: callInputOf(call),
-        rule,
-        ...(reason === undefined ? {} : { reason }),
-        ...(remember === null ? {} : { remember }),
-      },
+      approval: approvalOf(call, agentOf(draft, threadId).workingDir),
     });
     return;
   }

@@ -18,6 +18,7 @@ import type { Route } from "../route.ts";
 import { listQuery, routes } from "../routes.ts";
 import { respondBody } from "../session-routes.ts";
 import { streamSchema } from "../streams/sse.ts";
+import { askSchema } from "./schemas/asks.ts";
 import { pageOf, receiptSchema, sessionAnswers, summarySchema } from "./schemas/session-answers.ts";
 import type { Answers } from "./schemas/session-answers.ts";
 import {
@@ -38,7 +39,7 @@ import {
   usagePageSchema,
   verdictSchema,
 } from "./schemas/team-answers.ts";
-import { askSchema, runSchema } from "./schemas/values.ts";
+import { runSchema } from "./schemas/values.ts";
 
 /** Describes each route: its purpose, its parameters and its answers. */
 

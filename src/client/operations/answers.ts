@@ -106,9 +106,12 @@ export interface AnswerSchemas {
       /** Whether only the options are accepted as answers. */
       readonly strict: boolean;
     };
+    /** Paths of its input are relative to its directory; absent: to the workspace's root. */
     readonly approval?: {
       readonly tool: string;
       readonly input: Json;
+      /** Folder of the workspace to which paths of the input are relative; absent: the workspace. */
+      readonly directory?: string;
       /** The rule that requires the approval. */
       readonly rule: string;
       readonly reason?: string;
@@ -606,9 +609,12 @@ export interface AnswerSchemas {
       /** Whether only the options are accepted as answers. */
       readonly strict: boolean;
     };
+    /** Paths of its input are relative to its directory; absent: to the workspace's root. */
     readonly approval?: {
       readonly tool: string;
       readonly input: Json;
+      /** Folder of the workspace to which paths of the input are relative; absent: the workspace. */
+      readonly directory?: string;
       /** The rule that requires the approval. */
       readonly rule: string;
       readonly reason?: string;

@@ -1,5 +1,4 @@
 import { useMemo, useState } from "preact/hooks";
-import type { Json } from "../../chat/message.ts";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { diffTexts } from "../parts/compare-texts.ts";
 import type { Diff } from "../parts/diff.ts";
@@ -27,10 +26,12 @@ const Heading = ({ agent, words }: { readonly agent: string; readonly words: Pro
   );
 };
 
-const noApproval: NonNullable<TranscriptAsk["approval"]> = { tool: "", input: null, rule: "" };
+type Approved = NonNullable<TranscriptAsk["approval"]>;
+
+const noApproval: Approved = { tool: "", input: null, rule: "" };
 
 /** What would run as the card stands; what a person changed is still there when they come back to it. */
-const useVersion = (ask: string, tool: string, input: Json) => {
+const useVersion = (ask: string, { tool, input, directory }: Approved) => {
   const draft = useMemo(() => draftOf(tool, input), [ask]);
   const [text, setText] = useState(() => readEdit(ask) ?? draft.text);
   const version = useMemo(() => readVersion(draft, input, text), [draft, text]);
@@ -40,7 +41,7 @@ const useVersion = (ask: string, tool: string, input: Json) => {
     version,
     /** The input that the card speaks of: the model's while the text is none. */
     shown,
-    subject: useMemo(() => subjectOf(tool, shown), [tool, shown]),
+    subject: useMemo(() => subjectOf(tool, shown, directory), [tool, shown]),
     changes: useMemo(() => diffTexts(draft.text, text), [draft, text]),
     setText: (next: string): void => {
       setText(next);
@@ -88,8 +89,9 @@ const useCard = (own: ReturnType<typeof useVersion>) => {
 
 export const Approval = (props: AskProps) => {
   const { ask, agent } = props;
-  const { tool, input, rule, reason, remember } = ask.approval ?? noApproval;
-  const own = useVersion(ask.id, tool, input);
+  const approval = ask.approval ?? noApproval;
+  const { tool, directory, rule, reason, remember } = approval;
+  const own = useVersion(ask.id, approval);
   const { card, view, denies, showDenial, undo, show, goBack } = useCard(own);
   const { isChanged, run } = own.version;
   return (
@@ -103,7 +105,7 @@ export const Approval = (props: AskProps) => {
     >
       <Heading agent={agent} words={describeProposal(own.subject, tool, own.shown)} />
       <Proposal
-        tool={tool}
+        tool={directory === undefined ? tool : `${tool} in ${directory}`}
         input={own.shown}
         subject={own.subject}
         draft={own.draft}

@@ -114,6 +114,7 @@ const labelView = (view: View, kind: Subject["kind"]): string =>
 const barTitle = (subject: Subject, tool: string): string => (subject.kind === "file" ? subject.path : tool);
 
 interface ProposalProps {
+  /** The tool, and the folder that it works in. */
   readonly tool: string;
   /** What would run, and its subject. */
   readonly input: Json;

@@ -17,9 +17,22 @@ type Shown =
 /** What is approved, and every field of its input that this does not show. */
 export type Subject = Shown & { readonly values: readonly (readonly [string, Json])[] };
 
-const fileSubject = (tool: string, input: Fields): Shown | null => {
-  const path = textOf(input["path"]);
-  if (path === null) return null;
+/** Names a file by its path in the workspace, which an input gives from a folder of it. */
+const pathFrom = (folder: string, path: string): string => {
+  const kept: string[] = [];
+  const whole = path.startsWith("/") ? path.replace(/^\/workspace(?=\/)/, "") : `${folder}/${path}`;
+  for (const segment of whole.split("/")) {
+    if (segment === "" || segment === ".") continue;
+    if (segment !== "..") kept.push(segment);
+    else if (kept.pop() === undefined) return path;
+  }
+  return kept.join("/");
+};
+
+const fileSubject = (tool: string, input: Fields, folder: string): Shown | null => {
+  const given = textOf(input["path"]);
+  if (given === null) return null;
+  const path = pathFrom(folder, given);
   if (tool === "fs_write") return { kind: "file", path, before: null, after: textOf(input["content"]) ?? "" };
   if (tool !== "fs_edit") return null;
   return {
@@ -35,14 +48,14 @@ const commandTools: ReadonlySet<string> = new Set(["exec_run", "exec_shell"]);
 const shownPart = (tool: string, input: Fields): Fields =>
   Object.fromEntries(Object.entries(input).filter(([name]) => shownFields[tool]?.includes(name)));
 
-const shownOf = (tool: string, input: Fields): Shown => {
+const shownOf = (tool: string, input: Fields, folder: string): Shown => {
   const command = commandTools.has(tool) ? commandOf(shownPart(tool, input)) : null;
   if (command !== null) return { kind: "command", command };
   const plan = tool === "plan" ? textOf(input["plan"]) : null;
   if (plan !== null) return { kind: "plan", plan };
   const patch = tool === "apply_patch" ? textOf(input["patch"]) : null;
   if (patch !== null) return { kind: "patch", patch };
-  return fileSubject(tool, input) ?? { kind: "values" };
+  return fileSubject(tool, input, folder) ?? { kind: "values" };
 };
 
 /** What is shown of these tools holds these fields of their inputs, whole. */
@@ -55,10 +68,10 @@ const shownFields: Readonly<Record<string, readonly string[]>> = {
   fs_edit: ["path", "old_text", "new_text"],
 };
 
-/** Finds what a person should see first; nothing of the input is left out. */
-export const subjectOf = (tool: string, given: Json): Subject => {
+/** Finds what a person should see first; nothing of the input is left out. Its paths are relative to a folder. */
+export const subjectOf = (tool: string, given: Json, folder = ""): Subject => {
   const input = fieldsOf(given);
-  const shown = shownOf(tool, input);
+  const shown = shownOf(tool, input, folder);
   const held = shown.kind === "values" ? [] : (shownFields[tool] ?? []);
   return { ...shown, values: Object.entries(input).filter(([name]) => !held.includes(name)) };
 };

@@ -1,5 +1,6 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { LimpetError } from "../../client/index.ts";
 import type { Transcript, TranscriptAsk } from "../../client/transcript.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useApp, useSession } from "../state/app.ts";
@@ -51,7 +52,6 @@ interface LogProps {
   readonly thread: string;
   /** So many messages were sent from this page: each of them leads to the end. */
   readonly sent: number;
-  readonly onEarlier: () => void;
   readonly children: ComponentChildren;
   readonly askWords: string;
 }
@@ -174,6 +174,8 @@ const usePlace = (place: string) => {
       if (Math.abs(top.current - goal) < 1) wanted.current = null;
       keepStart(element);
     },
+    /** Tells whether a person has scrolled it, not the page. */
+    isScrolled: (element: HTMLDivElement): boolean => element.scrollTop !== top.current,
     /** Takes note of where it was scrolled to; returns whether it follows its end. */
     note: (element: HTMLDivElement, within?: number): boolean => {
       if (wanted.current !== null && element.scrollTop === top.current) return false;
@@ -197,7 +199,7 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
   const count = countEntries(transcript, thread);
   const open = useRef<Transcript["asks"]>([]);
   open.current = personsAsks(transcript);
-  const { log, follow, hold, note, needsEarlier } = usePlace(`${session} ${thread}`);
+  const { log, follow, hold, note, needsEarlier, isScrolled } = usePlace(`${session} ${thread}`);
   const [left, setLeft] = useState<number | null>(null);
   const [hasHiddenAsk, setHiddenAsk] = useState(false);
   const keep = (): void => {
@@ -213,13 +215,14 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
       if (element != null) watch.observe(element);
     return () => watch.disconnect();
   }, []);
-  /** Returns whether one has left the end. */
+  /** Returns whether a person has scrolled, not the page. */
   const look = (within?: number): boolean => {
     if (log.current === null) return false;
+    const byPerson = isScrolled(log.current);
     const isFollowing = note(log.current, within);
     setLeft((before) => (isFollowing ? null : (before ?? count)));
     setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
-    return !isFollowing;
+    return byPerson;
   };
   const jump = (): void => {
     follow(true);
@@ -243,16 +246,44 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
   };
 };
 
+/** Brings earlier entries where they are needed; after a refusal, when the server says or a person scrolls again. */
+const useEarlier = (transcript: Transcript, isNeeded: () => boolean) => {
+  const { report } = useApp();
+  const { open } = useSession();
+  const waits = useRef<"answer" | "person" | null>(null);
+  const [, look] = useState({});
+  const goOn = (): void => {
+    waits.current = null;
+    look({});
+  };
+  const wait = (fault: unknown): void => {
+    const after = fault instanceof LimpetError ? fault.problem.retry_after_ms : undefined;
+    if (after === undefined) waits.current = "person";
+    else setTimeout(goOn, after);
+  };
+  const read = (): void => {
+    // What was refused may be asked again over a new connection.
+    if (transcript.status !== "live") waits.current = null;
+    else if (transcript.earlier && waits.current === null && isNeeded()) {
+      waits.current = "answer";
+      const work = open.loadEarlier();
+      report(work);
+      void work.then(goOn, wait);
+    }
+  };
+  useLayoutEffect(read);
+  return (isScrolled: boolean): void => {
+    if (isScrolled && waits.current === "person") waits.current = null;
+    read();
+  };
+};
+
 export const Log = (props: LogProps) => {
-  const { transcript, onEarlier, children, askWords } = props;
+  const { transcript, children, askWords } = props;
   const { go } = useApp();
   const { id } = useSession();
   const { log, needsEarlier, hasHiddenAsk, missed, jump, scrolled, clicked } = useFollowing(id, props);
-  const readEarlier = (): void => {
-    const isPossible = transcript.earlier && transcript.status === "live";
-    if (isPossible && log.current !== null && needsEarlier(log.current)) onEarlier();
-  };
-  useLayoutEffect(readEarlier);
+  const readEarlier = useEarlier(transcript, () => log.current !== null && needsEarlier(log.current));
   const showAsk = (): void => {
     const found = log.current === null ? null : findHiddenAsk(log.current, personsAsks(transcript));
     if (found instanceof HTMLElement) found.scrollIntoView({ block: "center" });
@@ -268,10 +299,7 @@ export const Log = (props: LogProps) => {
         aria-label="Conversation"
         aria-live="off"
         tabIndex={-1}
-        onScroll={() => {
-          scrolled();
-          readEarlier();
-        }}
+        onScroll={() => readEarlier(scrolled())}
         onClickCapture={clicked}
         onKeyDown={moveInLog}
         onFocusCapture={(event) => log.current !== null && moveStop(log.current, event.target)}

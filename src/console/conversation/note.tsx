@@ -11,59 +11,23 @@ import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
 import { countOf, formatTime } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
 import { Icon } from "../parts/icons.tsx";
+import { lazy } from "../parts/lazy.tsx";
 import { explainFailure } from "../sessions/status.ts";
 import { useApp, useSession } from "../state/app.ts";
 import { Line } from "./line.tsx";
-import { fillComposer } from "./fill.ts";
-import { describeFailure, describeNote, endSentence, explainReturned, readReturned } from "./sentences.ts";
+import { describeFailure, describeNote, endSentence } from "./sentences.ts";
 import type { NoteOf } from "./sentences.ts";
 
 /** Something else that happened, in a sentence where it happened. */
+
+const Returned = lazy(async () => (await import("./rare-notes.tsx")).Returned);
+const Verify = lazy(async () => (await import("./rare-notes.tsx")).Verify);
 
 const Mark = ({ children }: { readonly children: ComponentChildren }) => (
   <p class="entry mark">
     <span>{children}</span>
   </p>
 );
-
-const verifyWords: Readonly<Record<string, string>> = {
-  passed: "passed",
-  failed: "failed",
-  exhausted: "still fails",
-  error: "could not be run",
-  skipped: "not needed",
-};
-
-const Verify = ({ event }: { readonly event: NoteOf<"verify"> }) => {
-  const [open, setOpen] = useState(false);
-  const { state, command, output_tail: tail = "" } = event.data;
-  if (state === "started") return null;
-  const failed = state !== "passed" && state !== "skipped";
-  const output = tail.replace(/(^|\n)\[exit 0\]$/, "");
-  // A check that printed nothing may have had nothing to check.
-  const words = state === "passed" && output.trim() === "" ? "no complaints" : verifyWords[state];
-  return (
-    <div class="entry tool">
-      <Line
-        icon="command"
-        open={open}
-        onToggle={() => setOpen(!open)}
-        result={<span class={failed ? "bad" : "good"}>{words ?? state}</span>}
-        time=""
-      >
-        <span class="verb">Checked the edits</span>
-      </Line>
-      {open && (
-        <div class="line-body">
-          <p class="mono">{escapeInLine(command)}</p>
-          <pre class="output" tabIndex={0}>
-            {output === "" ? "It printed nothing." : output}
-          </pre>
-        </div>
-      )}
-    </div>
-  );
-};
 
 const PersonsChange = ({ event }: { readonly event: NoteOf<"file_change"> }) => {
   const [open, setOpen] = useState(false);
@@ -165,35 +129,6 @@ const OwnAsk = ({ entry, agent }: { readonly entry: NoteEntry; readonly agent: s
       </p>
       {readEdit(ask.id) !== null && <UnusedEdit ask={ask} />}
     </>
-  );
-};
-
-/** A message that no run took up: its text is still there, and can be taken back into the field. */
-const Returned = ({ event }: { readonly event: NoteOf<"input_returned"> }) => {
-  const { text, files } = readReturned(event.data.content);
-  return (
-    <div class="entry said returned">
-      <div class="bubble">
-        {text}
-        {files.map((name, at) => (
-          <span key={at} class="attachment">
-            <Icon name="clip" /> {escapeInLine(name)}
-          </span>
-        ))}
-      </div>
-      <span class="meta">
-        {explainReturned(event.data.reason)}
-        {files.length > 0 && ". What was attached has to be attached again"}
-        {text !== "" && (
-          <>
-            {" · "}
-            <button type="button" class="link" onClick={() => fillComposer(text)}>
-              Take back into the field
-            </button>
-          </>
-        )}
-      </span>
-    </div>
   );
 };
 

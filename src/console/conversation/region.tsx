@@ -199,8 +199,7 @@ const Lines = ({ transcript: { threads }, child }: LinesProps) => {
 
 export const ConversationRegion = () => {
   const transcript = useTranscript();
-  const { report, route } = useApp();
-  const { open } = useSession();
+  const { route } = useApp();
   const { thread: wanted } = useStore(route);
   const child = transcript.threads.find(({ id, parent }) => id === wanted && parent !== undefined);
   const agent = transcript.session?.agent ?? "the agent";
@@ -215,7 +214,6 @@ export const ConversationRegion = () => {
         thread={thread}
         transcript={transcript}
         sent={sent}
-        onEarlier={() => report(open.loadEarlier())}
         askWords={`${escapeInLine(ask?.label ?? agent)} ${ask?.kind === "question" ? "asks you" : "needs you"}`}
       >
         {transcript.session === null && transcript.status !== "closed" && <Loading />}

@@ -127,7 +127,12 @@ export const listActions = (app: App, now: number): readonly Action[] => [
     key: "N",
     run: () => app.go({ session: null, context: null }),
   },
-  { id: "permissions", name: "Permissions that were given", icon: "list", run: app.showPermissions },
-  { id: "keys", name: "Keys", icon: "list", key: "?", run: app.showKeys },
+  {
+    id: "permissions",
+    name: "Permissions that were given",
+    icon: "list",
+    run: () => app.show("permissions"),
+  },
+  { id: "keys", name: "Keys", icon: "list", key: "?", run: () => app.show("keys") },
   ...goActions(app, now),
 ];

@@ -1,5 +1,6 @@
 import { compare, finish, plainPieces } from "./diff.ts";
 import type { Diff, DiffLine } from "./diff.ts";
+import { countOf } from "./format.ts";
 
 /** Compares texts for who decides about them; it is not part of the first load. */
 
@@ -25,7 +26,7 @@ const foldSame = (lines: readonly DiffLine[]): readonly DiffLine[] => {
   const close = (isEnd: boolean): void => {
     if (hidden > 0) {
       const where = isEnd ? "below" : folded.length === 0 ? "above" : "between";
-      const text = `${hidden} ${hidden === 1 ? "line" : "lines"} ${where}`;
+      const text = `${countOf(hidden, "line")} ${where}`;
       folded.push({ kind: "gap", before: null, after: null, pieces: plainPieces(text) });
     }
     hidden = 0;

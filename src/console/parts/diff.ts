@@ -1,3 +1,5 @@
+import { countOf } from "./format.ts";
+
 /** Differences between texts, as lines to show; `compare-texts.ts` finds those of two texts. */
 
 /** A piece of a line; marked pieces are the words that differ. */
@@ -173,7 +175,7 @@ const gapBefore = (line: number, next: number): readonly DiffLine[] =>
     : [{ kind: "gap", before: null, after: null, pieces: plainPieces(gapText(next - line, line > 1)) }];
 
 const gapText = (count: number, isBetween: boolean): string =>
-  `${count} ${count === 1 ? "line" : "lines"} ${isBetween ? "between" : "above"}`;
+  `${countOf(count, "line")} ${isBetween ? "between" : "above"}`;
 
 /** A sandbox ends a long diff with this line, an event a long text with an ellipsis. */
 const cutPattern = /(?:\n\[the rest of this diff was omitted\]\n|…)$/;

@@ -1,3 +1,5 @@
+import { writeJson } from "./json.ts";
+
 /** Foreign text by which a person decides or finds: nothing in it may be invisible or change where other text stands. */
 
 /** Emoji are seen as a whole, also those that have such characters in them. */
@@ -22,6 +24,6 @@ export const escapeInLine = (text: string): string => escapeUnseen(text.replace(
 /** Does the same for a text of several lines, whose breaks and tabs stay. */
 export const escapeInLines = (text: string): string => text.replace(unseenInLines, escapeUnits);
 
-/** Writes a value as JSON in lines; what is escaped in it means the same when it is read back. */
+/** Writes a value as JSON; what is escaped in it means the same when it is read back. */
 export const escapeJson = (value: unknown): string =>
-  (JSON.stringify(value, null, 2) ?? "null").split("\n").map(escapeUnseen).join("\n");
+  writeJson(value).split("\n").map(escapeUnseen).join("\n");

@@ -1,6 +1,7 @@
 import { Component, h } from "preact";
 import type { ComponentChild, FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { serverNow } from "./clock.ts";
 
 /** What the regions stand on: stores, clocks, and components that stay as they are while their properties do. */
 
@@ -37,16 +38,16 @@ export const useStore = <T>({ get, subscribe }: Source<T>, every = 0): T => {
   return get();
 };
 
-/** Says the time, again each so many milliseconds while `on`. */
+/** Says the server's time, again each so many milliseconds while `on`. */
 export const useNow = (every: number, on = true): number => {
-  const [now, setNow] = useState(() => Date.now());
+  const [now, setNow] = useState(serverNow);
   useEffect(() => {
     if (!on) return undefined;
-    setNow(Date.now());
-    const timer = setInterval(() => setNow(Date.now()), every);
+    setNow(serverNow());
+    const timer = setInterval(() => setNow(serverNow()), every);
     return () => clearInterval(timer);
   }, [every, on]);
-  return on ? Math.max(now, 0) : Date.now();
+  return on ? Math.max(now, 0) : serverNow();
 };
 
 /** Follows a media query. */

@@ -16,6 +16,15 @@ export const numberOf = (value: Json | undefined): number | null =>
 export const listOf = (value: Json | undefined): readonly Json[] =>
   Array.isArray(value) ? (value as readonly Json[]) : [];
 
+/** Writes a value in lines; one that nests too deep for that, in one line. */
+export const writeJson = (value: unknown): string => {
+  try {
+    return JSON.stringify(value, null, 2) ?? "null";
+  } catch {
+    return JSON.stringify(value);
+  }
+};
+
 /** Returns the text of an output: itself, its text parts, or its JSON. */
 export const outputText = (output: Json): string => {
   if (output === null) return "";
@@ -25,7 +34,7 @@ export const outputText = (output: Json): string => {
     return parts
       .map((part) => textOf(part["text"]) ?? `[${textOf(part["type"])} ${textOf(part["media_type"]) ?? ""}]`)
       .join("\n");
-  return JSON.stringify(output, null, 2);
+  return writeJson(output);
 };
 
 /** Parses a text as JSON; null if it is none. */

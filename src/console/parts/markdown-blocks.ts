@@ -29,13 +29,13 @@ export interface ListItem {
 /** Blocks inside of blocks are read to this depth; deeper ones are text. */
 const deepest = 12;
 
-const fencePattern = /^ {0,3}(`{3,}|~{3,})\s*([^`]*)$/;
-/** Longer lines are no headings. */
-const headingPattern = /^(?=.{0,1000}$) {0,3}(#{1,6})(?:\s+(.*?))?(?:\s+#+)?\s*$/;
+// Of two repeats that follow each other, no character may be taken by both: such a pattern tries each way to share a line.
+const fencePattern = /^ {0,3}(`{3,}|~{3,}(?!~))([^`]*)$/;
+const headingPattern = /^ {0,3}(#{1,6})(?!\S)/;
 const rulePattern = /^ {0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})$/;
 const quotePattern = /^ {0,3}> ?/;
-const itemPattern = /^( *)([-*+]|\d{1,9}[.)])(?:( +)(.*)|)$/;
-const dividerPattern = /^ {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
+const itemPattern = /^( *)([-*+]|\d{1,9}[.)])( +|$)/;
+const dividerPattern = /^:?-+:?$/;
 const taskPattern = /^\[([ xX])\] +/;
 
 const isBlank = (line: string): boolean => line.trim() === "";
@@ -67,10 +67,13 @@ const readHeading: Reader = (lines, at) => {
   const raw = lines[at] ?? "";
   const found = headingPattern.exec(raw);
   if (found === null) return null;
-  return {
-    block: { kind: "heading", raw, level: found[1]?.length ?? 1, text: found[2] ?? "" },
-    next: at + 1,
-  };
+  const [before, marks = ""] = found;
+  const text = raw
+    .slice(before.length)
+    .trim()
+    .replace(/(?<!\S)#+$/, "")
+    .trimEnd();
+  return { block: { kind: "heading", raw, level: marks.length, text }, next: at + 1 };
 };
 
 const readRule: Reader = (lines, at) => {
@@ -96,10 +99,10 @@ interface ItemMark {
 const readMark = (line: string): ItemMark | null => {
   const found = itemPattern.exec(line);
   if (found === null || rulePattern.test(line)) return null;
-  const [, indent = "", mark = "", space = " "] = found;
+  const [, indent = "", mark = "", space = ""] = found;
   const number = /^\d/.test(mark) ? Number.parseInt(mark, 10) : null;
   const width = indent.length + mark.length;
-  return { column: indent.length, content: width + (space.length > 4 ? 1 : space.length), number };
+  return { column: indent.length, content: width + (space.length > 4 ? 1 : space.length || 1), number };
 };
 
 const indentOf = (line: string): number => line.length - line.trimStart().length;
@@ -173,8 +176,10 @@ const cellsOf = (line: string): readonly string[] =>
 const readTable: Reader = (lines, at) => {
   const head = lines[at] ?? "";
   const divider = lines[at + 1] ?? "";
-  if (!head.includes("|") || !divider.includes("-") || !dividerPattern.test(divider)) return null;
-  if (cellsOf(head).length !== cellsOf(divider).length) return null;
+  if (!head.includes("|") || !divider.includes("-")) return null;
+  const dividers = cellsOf(divider);
+  if (cellsOf(head).length !== dividers.length || !dividers.every((cell) => dividerPattern.test(cell)))
+    return null;
   let next = at + 2;
   while (next < lines.length && (lines[next] ?? "").includes("|")) next += 1;
   const rows = lines.slice(at + 2, next).map(cellsOf);

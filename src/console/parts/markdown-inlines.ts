@@ -25,7 +25,8 @@ interface Taken {
   readonly next: number;
 }
 
-type Reader = (text: string, at: number, depth: number) => Taken | null;
+/** `unclosed` are the marks that nothing closes in the rest of the text, so that it is searched but once for each. */
+type Reader = (text: string, at: number, depth: number, unclosed: Set<string>) => Taken | null;
 
 const readEscape: Reader = (text, at) => {
   const next = text[at + 1] ?? "";
@@ -49,13 +50,9 @@ const isWord = (character: string | undefined): boolean =>
 
 const isSpace = (character: string | undefined): boolean => character === undefined || /\s/.test(character);
 
-/** Emphasis of more characters is text. */
-const longestEmphasis = 1_000;
-
 /** Finds where a mark closes: not behind a space, and `_` not inside of a word. */
 const findClose = (text: string, from: number, mark: string): number => {
-  const end = Math.min(text.length, from + longestEmphasis);
-  for (let at = text.indexOf(mark, from); at !== -1 && at < end; at = text.indexOf(mark, at + 1)) {
+  for (let at = text.indexOf(mark, from); at !== -1; at = text.indexOf(mark, at + 1)) {
     const isLonger = text[at + mark.length] === mark[0] || (mark.length === 1 && text[at - 1] === mark);
     const isInWord = mark.startsWith("_") && isWord(text[at + mark.length]);
     if (at > from && !isLonger && !isInWord && !isSpace(text[at - 1]) && text[at - 1] !== "\\") return at;
@@ -63,21 +60,24 @@ const findClose = (text: string, from: number, mark: string): number => {
   return -1;
 };
 
-const readEmphasis: Reader = (text, at, depth) => {
+const readEmphasis: Reader = (text, at, depth, unclosed) => {
   const character = text[at] ?? "";
   const isDouble = text[at + 1] === character;
   const mark = isDouble ? character + character : character;
   if (!Object.hasOwn(kinds, mark) || isSpace(text[at + mark.length]) || depth >= deepest) return null;
-  if (character === "_" && isWord(text[at - 1])) return null;
+  if (unclosed.has(mark) || (character === "_" && isWord(text[at - 1]))) return null;
   const end = findClose(text, at + mark.length, mark);
-  if (end === -1) return null;
+  if (end === -1) {
+    unclosed.add(mark);
+    return null;
+  }
   const inner = readFrom(text.slice(at + mark.length, end), depth + 1);
   return { inline: { kind: kinds[mark as keyof typeof kinds], inner }, next: end + mark.length };
 };
 
 /** Longer link texts and addresses are text. */
 const linkPattern =
-  /^!?\[((?:[^[\]\\]|\\.|\[[^[\]]{0,200}\]){0,1000})\]\(\s*<?([^\s<>()]{0,2000}(?:\([^\s<>()]{0,500}\)[^\s<>()]{0,500})?)>?(?:\s+"[^"]{0,500}")?\s*\)/;
+  /^!?\[((?:[^[\]\\]|\\.|\[[^[\]]{0,200}\]){0,1000})\]\(\s*(?!\s)<?([^\s<>()]{0,2000}(?:\([^\s<>()]{0,500}\)[^\s<>()]{0,500})?)>?(?:\s+"[^"]{0,500}")?\s*\)/;
 
 const readLink: Reader = (text, at, depth) => {
   const found = linkPattern.exec(text.slice(at, at + 5_000));
@@ -100,7 +100,7 @@ const readAddress: Reader = (text, at) => {
   if (isWord(text[at - 1])) return null;
   const found = /^https?:\/\/[^\s<>"`]{1,2000}/
     .exec(text.slice(at, at + 2_100))?.[0]
-    .replace(/[.,;:!?'")*_~]+$/, "");
+    .replace(/(?<![.,;:!?'")*_~])[.,;:!?'")*_~]+$/, "");
   if (found === undefined || found.length < 10) return null;
   return {
     inline: { kind: "link", href: found, inner: [{ kind: "text", text: found }] },
@@ -137,13 +137,14 @@ const special = /[\\`*_~[!<&h ]/g;
 
 const readFrom = (text: string, depth: number): readonly Inline[] => {
   const inlines: Inline[] = [];
+  const unclosed = new Set<string>();
   let from = 0;
   const close = (to: number): void => {
     if (to > from) inlines.push({ kind: "text", text: text.slice(from, to) });
   };
   special.lastIndex = 0;
   for (let at = nextSpecial(text, 0); at !== -1;) {
-    const taken = readers[text[at] ?? ""]?.(text, at, depth) ?? null;
+    const taken = readers[text[at] ?? ""]?.(text, at, depth, unclosed) ?? null;
     if (taken !== null) {
       close(at);
       inlines.push(taken.inline);

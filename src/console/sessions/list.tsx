@@ -46,7 +46,7 @@ export const SessionMenu = ({
   readonly name?: string;
   readonly onRename: () => void;
 }) => {
-  const { showPermissions } = useApp();
+  const { show } = useApp();
   const [question, setQuestion] = useState<SessionQuestion | null>(null);
   return (
     <>
@@ -54,7 +54,7 @@ export const SessionMenu = ({
         label={`What to do with ${name}`}
         items={[
           { label: "Rename", run: onRename },
-          { label: "Permissions…", run: showPermissions },
+          { label: "Permissions…", run: () => show("permissions") },
           { label: "Clear…", run: () => setQuestion("clear") },
           { label: "Delete…", bad: true, run: () => setQuestion("delete") },
         ]}
@@ -287,7 +287,7 @@ const Rows = ({ filter, rows, asks }: { readonly filter: StatusFilter } & KnownR
 
 /** Says whose sessions these are, and holds what concerns the whole page. */
 const Foot = () => {
-  const { team, key, showKeys, showPermissions, forgetKey, sessions } = useApp();
+  const { team, key, show, sessions } = useApp();
   const name = useStore(team)?.name ?? "Limpet";
   const hasKey = useStore(key) !== "";
   // Whether it needs a key is known once it has answered without one.
@@ -301,9 +301,9 @@ const Foot = () => {
         label="More"
         opens="up"
         items={[
-          { label: "Permissions…", run: showPermissions },
-          { label: "Keys and shortcuts", run: showKeys },
-          ...(hasKey ? [{ label: "Forget the key", run: forgetKey }] : []),
+          { label: "Permissions…", run: () => show("permissions") },
+          { label: "Keys and shortcuts", run: () => show("keys") },
+          ...(hasKey ? [{ label: "Forget the key…", run: () => show("forget") }] : []),
         ]}
       />
     </footer>

@@ -1,5 +1,5 @@
 import type { StoredEvent } from "../../client/index.ts";
-import type { OpenSession } from "../../client/transcript.ts";
+import type { OpenSession, Transcript } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
 import { describeCall } from "../calls/verbs.ts";
 import { escapeInLine } from "../parts/escape.ts";
@@ -65,29 +65,36 @@ const describeEvent = (event: StoredEvent, input: Json): Sentence | null =>
     input,
   ) ?? null;
 
-/** Announces what happens from now on; returns how to end it. */
+const isOpenAsk = (event: StoredEvent, open: Transcript["asks"]): boolean =>
+  event.type === "ask_user" && open.some(({ id }) => id === event.data.ask.id);
+
+/** Announces what happens while the page is live, and asks of the time between that are still open; returns how to end it. */
 export const announceEvents = (
   { getEvents, getSnapshot, subscribe }: OpenSession,
   announce: (sentence: string, urgent?: boolean) => void,
 ): (() => void) => {
   let last: number | null = null;
+  let wasLive = false;
   const inputs = new Map<string, Json>();
+  const inputOf = (event: StoredEvent): Json => {
+    const { call = "" } = event;
+    if (event.type === "tool_call_start") inputs.set(call, event.data.input);
+    const input = inputs.get(call) ?? null;
+    if (event.type === "tool_call_end") inputs.delete(call);
+    return input;
+  };
   const look = (): void => {
+    const { status, seq, asks } = getSnapshot();
+    const isNews = wasLive;
+    wasLive = status === "live";
+    if (!isNews && !wasLive) return;
     const events = getEvents();
-    if (last === null) {
-      // What happened before the page was opened is no news.
-      if (getSnapshot().status === "live") last = getSnapshot().seq;
-      return;
-    }
-    const known = last;
-    last = getSnapshot().seq;
+    const known = last ?? seq;
+    last = seq;
     const first = events.findLastIndex(({ seq }) => seq <= known) + 1;
     for (const event of events.slice(first)) {
-      if (event.type === "tool_call_start" && event.call !== undefined)
-        inputs.set(event.call, event.data.input);
-      const sentence = describeEvent(event, inputs.get(event.call ?? "") ?? null);
-      if (event.type === "tool_call_end") inputs.delete(event.call ?? "");
-      if (sentence !== null) announce(sentence.text, sentence.urgent);
+      const sentence = describeEvent(event, inputOf(event));
+      if (sentence !== null && (isNews || isOpenAsk(event, asks))) announce(sentence.text, sentence.urgent);
     }
   };
   look();

@@ -3,6 +3,7 @@ import { inTime } from "../../client/http.ts";
 import { LimpetError } from "../../client/index.ts";
 import type { LimpetClient } from "../../client/index.ts";
 import type { Json } from "../../chat/message.ts";
+import { noteDate } from "../parts/clock.ts";
 
 /** Requests of the console beside a session's stream, by the client that holds the key. */
 
@@ -31,9 +32,10 @@ const limit = <T>(work: (signal: AbortSignal) => Promise<T>, { body, signal }: R
   inTime(work, signal, answeredWithin + (body instanceof Blob ? body.size : 0) / slowestUpload);
 
 export const createApi = (client: () => LimpetClient): Api => {
-  const send: Api["request"] = (address, { method = "GET", body, signal } = {}) => {
+  const send: Api["request"] = async (address, { method = "GET", body, signal } = {}) => {
     const [path, search] = address.split("?", 2);
-    return client().request({
+    const sent = Date.now();
+    const response = await client().request({
       method,
       path: `/v1${path}`,
       query: Object.fromEntries(new URLSearchParams(search)),
@@ -41,6 +43,8 @@ export const createApi = (client: () => LimpetClient): Api => {
       headers: method === "GET" ? {} : { "Idempotency-Key": crypto.randomUUID() },
       signal,
     });
+    noteDate(response.headers.get("Date"), sent);
+    return response;
   };
   const read = <T>(address: string, options: RequestOptions = {}): Promise<T> =>
     limit(async (signal) => (await (await send(address, { ...options, signal })).json()) as T, options);

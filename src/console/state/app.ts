@@ -10,6 +10,8 @@ import type { PageAddress } from "./route.ts";
 import type { SessionControl } from "./session.ts";
 import type { Sessions } from "./sessions.ts";
 
+export type Layer = "forget" | "keys" | "palette" | "permissions" | "stop" | null;
+
 /** What the regions share. */
 export interface App {
   readonly api: Api;
@@ -30,10 +32,8 @@ export interface App {
   readonly fault: Store<string | null>;
   /** Says a sentence to who listens; at once if it needs the person. */
   readonly announce: (sentence: string, urgent?: boolean) => void;
-  readonly showKeys: () => void;
-  /** Shows the permissions that approvals have left behind. */
-  readonly showPermissions: () => void;
-  readonly forgetKey: () => void;
+  /** Shows a layer over the page: `forget` asks, and forgets the key and what was not sent. */
+  readonly show: (layer: Layer) => void;
   /** The region that a phone shows over the conversation, and whether the panel of a desk is open. */
   readonly panel: Store<boolean>;
 }

@@ -18,8 +18,17 @@ const settle = <T>(request: IDBRequest<T>): Promise<T> =>
     request.addEventListener("error", () => reject(request.error ?? new Error("the database failed")));
   });
 
+/** Resolves once the database has kept what a transaction did: one whose requests succeeded may still fail. */
+export const complete = (transaction: IDBTransaction): Promise<void> =>
+  new Promise((resolve, reject) => {
+    transaction.addEventListener("complete", () => resolve());
+    transaction.addEventListener("abort", () =>
+      reject(transaction.error ?? new Error("the database failed")),
+    );
+  });
+
 /** The tab has a name of its own, since another one may write to the same session. */
-const nameTab = (): string => {
+export const nameTab = (): string => {
   const known = sessionStorage.getItem("limpet-tab") ?? crypto.randomUUID();
   sessionStorage.setItem("limpet-tab", known);
   return known;
@@ -44,12 +53,12 @@ const openDatabase = async (): Promise<IDBDatabase> => {
 
 let database: Promise<IDBDatabase> | null = null;
 
-const openStore = async (mode: IDBTransactionMode): Promise<IDBObjectStore> => {
+export const openStore = async (mode: IDBTransactionMode): Promise<IDBObjectStore> => {
   const opened = await (database ??= openDatabase());
   return opened.transaction(storeName, mode).objectStore(storeName);
 };
 
-/** What the database did not take. */
+/** What the database has not taken, or not yet. */
 const inMemory = new Map<string, readonly File[]>();
 
 /** Reads the files that are kept for a place. */
@@ -67,15 +76,17 @@ export const readFiles = async (place: string): Promise<readonly File[]> => {
 
 /** Keeps the files of a place; resolves to whether a reload would find them. */
 export const keepFiles = async (place: string, files: readonly File[]): Promise<boolean> => {
-  inMemory.delete(place);
+  inMemory.set(place, files);
   try {
     const key = `${nameTab()} ${place}`;
     const store = await openStore("readwrite");
-    if (files.length === 0) await settle(store.delete(key));
-    else await settle(store.put({ files, at: Date.now() }, key));
+    if (files.length === 0) store.delete(key);
+    else store.put({ files, at: Date.now() }, key);
+    await complete(store.transaction);
+    // Others may have taken their place meanwhile.
+    if (inMemory.get(place) === files) inMemory.delete(place);
     return true;
   } catch {
-    if (files.length > 0) inMemory.set(place, files);
     return files.length === 0;
   }
 };

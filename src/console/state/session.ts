@@ -2,6 +2,7 @@ import { isPassing } from "../../client/commands.ts";
 import type { LimpetClient, SessionClient } from "../../client/index.ts";
 import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
+import { serverNow } from "../parts/clock.ts";
 import { createStore } from "./store.ts";
 import type { Store } from "./store.ts";
 import { hasCode } from "./again.ts";
@@ -70,7 +71,7 @@ const followLoss = ({ getSnapshot, subscribe }: OpenSession): (() => number | nu
   subscribe(() => {
     const { status } = getSnapshot();
     if (status === "live") lost = null;
-    else if (status === "offline") lost ??= Date.now();
+    else if (status === "offline") lost ??= serverNow();
   });
   return () => lost;
 };

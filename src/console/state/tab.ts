@@ -1,20 +1,24 @@
 /** Texts that are kept in this tab, over a reload too. No key is among them. */
 
-/** Reads what is kept under a name; null if there is nothing, or storage is forbidden. */
+/** What storage did not take: a reload loses it, and nothing else does. */
+const inMemory = new Map<string, string>();
+
+/** Reads what is kept under a name; null if there is nothing. */
 export const readTab = (name: string): string | null => {
   try {
-    return sessionStorage.getItem(name);
+    return inMemory.get(name) ?? sessionStorage.getItem(name);
   } catch {
     return null;
   }
 };
 
-/** Keeps a text, or nothing any more. Storage that is full or forbidden keeps nothing; the page itself still does. */
+/** Keeps a text, or nothing any more; where storage is full or forbidden, in memory. */
 export const keepInTab = (name: string, text: string | null): void => {
+  inMemory.delete(name);
   try {
     sessionStorage.removeItem(name);
     if (text !== null) sessionStorage.setItem(name, text);
   } catch {
-    // It stays in memory.
+    if (text !== null) inMemory.set(name, text);
   }
 };

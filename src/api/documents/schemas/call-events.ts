@@ -1,15 +1,9 @@
 import * as z from "zod";
 import { finishReasons, purposes } from "../../../model/completer.ts";
+import { askSchema, budgetFiguresSchema, decisionSchema } from "./asks.ts";
 import { dataOf } from "./event-data.ts";
 import { json, time } from "./schema-of.ts";
-import {
-  askSchema,
-  budgetFiguresSchema,
-  decisionSchema,
-  outcomeSchema,
-  taskSchema,
-  usageSchema,
-} from "./values.ts";
+import { outcomeSchema, taskSchema, usageSchema } from "./values.ts";
 
 /** Describes the events of model calls, tool calls, asks, files and shared stores. */
 

@@ -3,10 +3,10 @@ import type { SessionSummary } from "../../../engine/access/rpc.ts";
 import type { OperationName } from "../../../session/operations.ts";
 import type { ShownLimit } from "../../../session/operations/budget.ts";
 import { contextSchema } from "./context-view.ts";
+import { askSchema } from "./asks.ts";
 import { eventSchema } from "./events.ts";
 import { json, nameSchema, schemaOf, time } from "./schema-of.ts";
 import {
-  askSchema,
   endReasonSchema,
   inputSchema,
   messageSchema,

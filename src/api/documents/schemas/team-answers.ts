@@ -4,8 +4,9 @@ import type { KeyInfo } from "../../../engine/access/key-store.ts";
 import type { GrantInfo } from "../../../engine/access/tenant/grants.ts";
 import type { Decision } from "../../../session/decisions.ts";
 import { allScopes } from "../../../session/rpc.ts";
+import { askSchema } from "./asks.ts";
 import { json, nameSchema, schemaOf, time } from "./schema-of.ts";
-import { askSchema, usageSchema } from "./values.ts";
+import { usageSchema } from "./values.ts";
 
 /** Describes the answers of the team and the tenant. */
 
