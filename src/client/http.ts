@@ -66,15 +66,13 @@ export interface Http {
 export const parameterText = (value: unknown): string =>
   typeof value === "string" ? value : Array.isArray(value) ? value.join(",") : JSON.stringify(value);
 
-const queryOf = (query: ClientRequest["query"] = {}): URLSearchParams => {
-  const search = new URLSearchParams();
+const addQuery = (search: URLSearchParams, query: ClientRequest["query"] = {}): void => {
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined || value === null) continue;
     if (typeof value === "object" && !Array.isArray(value))
       for (const [key, inner] of Object.entries(value)) search.set(`${name}[${key}]`, parameterText(inner));
     else search.set(name, parameterText(value));
   }
-  return search;
 };
 
 const isProblem = (value: unknown): value is ProblemBody => {
@@ -184,10 +182,10 @@ export const createHttp = (options: ClientOptions): Http => {
     signal,
   }: ClientRequest): Promise<Response> => {
     const target = new URL(path.slice(1), url);
-    target.search = queryOf(query).toString();
+    addQuery(target.searchParams, query);
     const bearer = await token();
-    const isRaw =
-      body === undefined || typeof body === "string" || body instanceof Uint8Array || body instanceof Blob;
+    // Texts, files, forms and bytes are sent as they are.
+    const isRaw = Object.prototype.toString.call(body) !== "[object Object]";
     try {
       return await send(target.href, {
         method,

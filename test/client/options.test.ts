@@ -50,6 +50,36 @@ test.each([
   expect(asked).toEqual([`${url}/limpet/v1/agents`]);
 });
 
+test("AP-51: a request keeps the query of its path, and sends a form as one", async () => {
+  const sent: Request[] = [];
+  const { request } = createClient({
+    url,
+    fetch: async (address, init) => {
+      sent.push(new Request(address, init));
+      return Response.json({});
+    },
+  });
+  const body = new FormData();
+  body.set("file", new Blob(["tides"]), "notes.txt");
+  await request({ method: "GET", path: "/v1/sessions/s/workspace?format=tar", query: { limit: 1 } });
+  await request({ method: "POST", path: "/v1/sessions/s/files", body });
+  await request({ method: "POST", path: "/v1/sessions/s/files?name=a.md", body: new Blob(["tides"]) });
+  await request({ method: "POST", path: "/v1/sessions", body: { title: "Tides" } });
+  expect(sent.map((each) => each.url.slice(url.length))).toEqual([
+    "/v1/sessions/s/workspace?format=tar&limit=1",
+    "/v1/sessions/s/files",
+    "/v1/sessions/s/files?name=a.md",
+    "/v1/sessions",
+  ]);
+  const [, form, file, fields] = sent;
+  expect(form?.headers.get("Content-Type")).toMatch(/^multipart\/form-data; boundary=/);
+  expect(await file?.text()).toBe("tides");
+  expect([fields?.headers.get("Content-Type"), await fields?.json()]).toEqual([
+    "application/json",
+    { title: "Tides" },
+  ]);
+});
+
 test("AP-52: a token that could not be got is asked for again with the next request", async () => {
   let asked = 0;
   const client = createClient({
