@@ -70,6 +70,7 @@ const rooms: Record<string, readonly string[]> = {
     "src/api",
   ],
   "src/cli": [
+    "src/chat",
     "src/config",
     "src/engine",
     "src/toolboxes",

@@ -130,7 +130,8 @@ const checkTeam = ({ text, place }: Block): void => {
   const { team, diagnostics } = compileTeam(new Map([["team.yaml", providers + agents + text]]), {
     name: "acme",
   });
-  expect([place, diagnostics]).toEqual([place, []]);
+  // Of a private address the build warns, as the text around it says.
+  expect([place, diagnostics.filter(({ code }) => code !== "private_address")]).toEqual([place, []]);
   expect(team?.agents).toHaveLength(1);
 };
 

@@ -27,6 +27,7 @@ const eventTexts: ReadonlyMap<string, EventText[1]> = new Map([
   describe("tool_call_end", ({ data: { tool, outcome, output, duration_ms } }) =>
     `${tool} ${outcome} ${duration(duration_ms)} ${outcome === "ok" ? "" : outputText(output)}`.trimEnd()),
   describe("error", ({ data: { code, message } }) => `${code}: ${message}`),
+  describe("mcp_status", ({ data: { server, state, error = "" } }) => `${server} ${state} ${error}`),
   describe("verify", ({ data: { state, command } }) => `${state} ${command}`),
   describe("checkpoint", ({ data: { fraction, text } }) => `${Math.round(fraction * 100)} % ${text}`),
   describe("status_update", ({ data: { text } }) => text),

@@ -71,10 +71,12 @@ export const shortInput = (input: unknown): string => {
   return oneLine([value === undefined ? "" : textOf(value), ...rest].join(" "));
 };
 
-/** Formats a call as one line: its action, and its outcome if it failed. */
-export const callLine = ({ tool, input, outcome, duration_ms, cached }: CallEntry): string => {
+/** Formats a call as one line: its action, and its outcome with the reason if it failed. */
+export const callLine = ({ tool, input, outcome, output, duration_ms, cached }: CallEntry): string => {
   const facts = [
-    ...(outcome === null || outcome === "ok" ? [] : [outcome]),
+    ...(outcome === null || outcome === "ok"
+      ? []
+      : [outcome, output === null ? "" : oneLine(outputText(output))]),
     ...(cached ? ["cached"] : []),
     ...(duration_ms === null || duration_ms === 0 ? [] : [duration(duration_ms)]),
   ];

@@ -137,6 +137,8 @@ const noteLine = ({ id }: TranscriptThread, event: NoteEvent): string | null => 
     return endWords(event.data);
   if (event.type === "attempt_aborted" && event.data.code !== "cancelled")
     return `(the model call failed: ${toPlainText(event.data.code)}${event.data.retry_at === null ? "" : "; it is tried again"})`;
+  if (event.type === "mcp_status" && event.data.state !== "connected")
+    return `(${oneLine(["MCP server", event.data.server, event.data.state, event.data.error ?? ""].join(" "), 400)})`;
   return event.type === "input_returned"
     ? `(not taken up: ${oneLine(outputText(event.data.content))})`
     : null;

@@ -1,6 +1,6 @@
 import { Confirm } from "../parts/dialog.tsx";
 import { useApp } from "../state/app.ts";
-import { forgetAll } from "../state/forget.ts";
+import { forgetAll } from "./forget.ts";
 
 /** Asks before the key is forgotten, and with it what was not sent. */
 export const ForgetDialog = ({ onClose }: { readonly onClose: () => void }) => {

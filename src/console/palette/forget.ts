@@ -1,4 +1,4 @@
-import { complete, nameTab, openStore } from "./files.ts";
+import { complete, nameTab, openStore } from "../state/files.ts";
 
 /** Forgets what is kept in this tab, with the key: the next one could send it in another person's name. */
 
