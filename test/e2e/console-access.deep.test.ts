@@ -408,7 +408,8 @@ test("AP-54 AP-12: the key is forgotten with all that was not sent, after a ques
     await page.getByRole("heading", { name: "This server needs a key" }).waitFor();
     await page.getByLabel("Key").fill(key);
     await page.getByRole("button", { name: "Open" }).click();
-    await page.locator("#composer").waitFor();
+    // The field of the key has the same id.
+    await page.locator("textarea#composer").waitFor();
   };
   let isAway = true;
   await page.route("**/v1/**", async (route) => {

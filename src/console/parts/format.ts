@@ -119,3 +119,14 @@ export const formatBytes = (bytes: number): string => {
 /** Counts the lines of a text; a final line break begins no line. */
 export const countLines = (text: string): number =>
   text === "" ? 0 : text.split("\n").length - (text.endsWith("\n") ? 1 : 0);
+
+/** How far the server's clock, by which the times that it tells are measured, is ahead of this machine's. */
+let clockOffset = 0;
+
+export const serverNow = (): number => Date.now() + clockOffset;
+
+/** Takes note of an answer's date, which is cut to the second, and of when its request was sent. */
+export const noteDate = (date: string | null, sent: number): void => {
+  const at = Date.parse(date ?? "");
+  if (at > 0) clockOffset = Math.min(Math.max(clockOffset, at - Date.now()), at + 1_000 - sent);
+};

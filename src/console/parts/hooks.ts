@@ -1,19 +1,9 @@
 import { Component, h } from "preact";
 import type { ComponentChild, FunctionComponent } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { serverNow } from "./format.ts";
 
 /** What the regions stand on: stores, clocks, and components that stay as they are while their properties do. */
-
-/** How far the server's clock, by which the times that it tells are measured, is ahead of this machine's. */
-let clockOffset = 0;
-
-export const serverNow = (): number => Date.now() + clockOffset;
-
-/** Takes note of an answer's date, which is cut to the second, and of when its request was sent. */
-export const noteDate = (date: string | null, sent: number): void => {
-  const at = Date.parse(date ?? "");
-  if (at > 0) clockOffset = Math.min(Math.max(clockOffset, at - Date.now()), at + 1_000 - sent);
-};
 
 interface Source<T> {
   readonly get: () => T;

@@ -3,7 +3,7 @@ import { inTime } from "../../client/http.ts";
 import { LimpetError } from "../../client/index.ts";
 import type { LimpetClient } from "../../client/index.ts";
 import type { Json } from "../../chat/message.ts";
-import { noteDate } from "../parts/hooks.ts";
+import { noteDate } from "../parts/format.ts";
 
 /** Requests of the console beside a session's stream, by the client that holds the key. */
 

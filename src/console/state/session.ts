@@ -2,7 +2,7 @@ import { isPassing } from "../../client/commands.ts";
 import type { LimpetClient, SessionClient } from "../../client/index.ts";
 import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
-import { serverNow } from "../parts/hooks.ts";
+import { serverNow } from "../parts/format.ts";
 import { createStore } from "./store.ts";
 import type { Store } from "./store.ts";
 import { hasCode } from "./again.ts";
