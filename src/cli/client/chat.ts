@@ -3,7 +3,6 @@ import { LimpetError } from "../../client/index.ts";
 import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { askLines, readAnswer, waitingLine } from "./asks.ts";
-
 import { createConnectionTeller, helpLine, isAskingHelp, isLeaving } from "./person.ts";
 import type { Person } from "./person.ts";
 import { toPlainText } from "./plain.ts";
