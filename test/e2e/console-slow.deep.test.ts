@@ -90,6 +90,23 @@ test("AP-54: a refusal of earlier entries is not asked about again while an answ
   await taken;
 });
 
+test("AP-54: a page that shows the first entries later than it has them stays alive", async () => {
+  const { page, state } = site.shown;
+  const { id, messages } = await createLongSession(site.api, 500);
+  // A clock that stands still has the transcript shown a frame after each change, never at once.
+  await page.addInitScript("performance.now = () => 0");
+  await page.goto(`${site.server.url}/console#${id}`);
+  await state("done");
+  await page.locator(".speech").last().waitFor();
+  const said = page.locator(".log .said");
+  await expect
+    .poll(async () => {
+      await page.evaluate(`document.querySelector(".log").scrollTop = 0`);
+      return said.count();
+    })
+    .toBe(messages);
+});
+
 test("AP-54: while agents work a tab is read once at a time, and once more after what changed meanwhile", async () => {
   const { page, start, state, say } = site.shown;
   await start("hello");

@@ -113,12 +113,11 @@ export const measureScroll = async (
   const { page, close } = await openLong(browser, url, id);
   await watchTasks(page);
   await page.locator(".log").hover();
-  const said = page.locator(".log .said");
-  const isAtTop = `document.querySelector(".log").scrollTop === 0`;
-  while ((await said.count()) < messages || !(await page.evaluate(isAtTop))) {
-    await page.mouse.wheel(0, -notch);
-    await page.evaluate("new Promise(requestAnimationFrame)");
-  }
+  const isRead = `document.querySelector(".log").scrollTop === 0
+    && document.querySelectorAll(".log .said").length >= ${messages}`;
+  const lookInNextFrame = `new Promise((done) => requestAnimationFrame(() => done(${isRead})))`;
+  do await page.mouse.wheel(0, -notch);
+  while (!(await page.evaluate<boolean>(lookInNextFrame)));
   const measured = await readTasks(page);
   await close();
   return measured;

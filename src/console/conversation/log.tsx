@@ -268,7 +268,11 @@ const useEarlier = (transcript: Transcript, isNeeded: () => boolean) => {
       waits.current = "answer";
       const work = open.loadEarlier();
       report(work);
-      void work.then(goOn, wait);
+      // While the page does not show the first entries yet, it would ask for earlier ones without end.
+      void work.then((hasMore) => {
+        if (hasMore) goOn();
+        else waits.current = null;
+      }, wait);
     }
   };
   useLayoutEffect(read);
