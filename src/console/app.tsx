@@ -109,12 +109,13 @@ const Regions = ({ control }: { readonly control: SessionControl | null }) => {
   const { state } = useStore(sessions.list);
   const isPhone = useMedia("(max-width: 759px)");
   if (state === "refused") return <KeyPage />;
-  const list = (!isPhone || session === null) && <SessionsRegion />;
+  // The keys keep what stands in a region where a window that changes its width changes their order.
+  const list = (!isPhone || session === null) && <SessionsRegion key="list" />;
   const page =
     control === null ? (
-      session === null && <FirstPage />
+      session === null && <FirstPage key="page" />
     ) : (
-      <SessionContext.Provider value={control}>
+      <SessionContext.Provider key="page" value={control}>
         <Session key={control.id} />
       </SessionContext.Provider>
     );

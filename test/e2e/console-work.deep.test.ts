@@ -245,6 +245,7 @@ test("AP-54: a file that no message may hold is refused where it is attached", a
     expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
   }
   await resize(page, desk);
+  expect(await refusal.count(), "the field is the same in each width").toBe(1);
   await page.locator("#composer").press("Enter");
   await page.locator(".said .attachment", { hasText: "shells.txt" }).waitFor();
   await refusal.waitFor({ state: "detached" });

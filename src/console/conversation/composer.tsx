@@ -284,7 +284,7 @@ const useRecall = (
       const recalled = onRecall?.() ?? null;
       if (recalled === null) return false;
       edited.current = recalled;
-      setDraft({ ...draft, text: recalled.text });
+      setDraft((before) => ({ ...before, text: recalled.text }));
       setMode(recalled.mode);
       return true;
     },
@@ -336,7 +336,7 @@ export const Composer = ({
         placeholder={placeholder(mode)}
         onText={(text) => {
           if (draft.text === "") onBegin?.();
-          setDraft({ ...draft, text });
+          setDraft((before) => ({ ...before, text }));
         }}
         onSubmit={submit}
         onRecall={edit.recall}
@@ -344,7 +344,9 @@ export const Composer = ({
       />
       <Files
         files={draft.files}
-        onRemove={(gone) => setDraft({ ...draft, files: draft.files.filter((file) => file !== gone) })}
+        onRemove={(gone) =>
+          setDraft((before) => ({ ...before, files: before.files.filter((file) => file !== gone) }))
+        }
       />
       <Refusal text={refusal} />
       <Bar
