@@ -177,7 +177,7 @@ const reportList = (
     server,
     state: "quarantined",
     tools: changes.map(({ tool }) => tool),
-    error: sentences.join("; "),
+    error: `${sentences.join("; ")}; POST /v1/mcp/${server}/approve accepts what was found`,
   });
 };
 

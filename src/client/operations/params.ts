@@ -128,7 +128,7 @@ export interface OperationParams {
     readonly output_schema?: Json;
     /** Summaries of earlier attempts: texts, or a JSON array of them as text. The summary of a run that just failed here is added, also to []. */
     readonly prior_episode_summaries?: string | readonly string[];
-    /** Seconds to wait over HTTP for the run to end; its end is then the answer. A WebSocket sees the end in its events. */
+    /** Seconds to wait over HTTP for the run to end, 300 at most; its end is then the answer. A WebSocket sees the end in its events. */
     readonly wait?: number;
   };
   /** Lists the messages of a thread: the newest before a place, in their order. */
@@ -244,7 +244,7 @@ export interface OperationParams {
     readonly session: string;
     /** The last event that was seen. */
     readonly after?: number;
-    /** Shows events before this one. */
+    /** Shows only events before this one; a page begins after `after` all the same. */
     readonly before?: number;
     /** Types of events, with commas. */
     readonly types?: string;

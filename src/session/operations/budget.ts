@@ -131,7 +131,7 @@ export const changeSessionBudget = (
     refuseField(
       "scope_missing",
       `/budget/${limitNames[raisedKind]}`,
-      "raising a budget needs the scope approvals:decide",
+      "raising a budget needs the scope approvals:decide beside sessions:manage",
     );
   const named = budgetKinds.filter((kind) => change === null || change[limitNames[kind]] !== undefined);
   const raised = Object.fromEntries(
@@ -184,7 +184,7 @@ export const requireBudget = (draft: Draft, threadId: string): void => {
     });
   refuse(
     "budget_exceeded",
-    `${key} of this session is used up; a key with approvals:decide can raise it with PATCH {budget}`,
+    `${key} of this session does not cover another model call; a key with sessions:manage and approvals:decide can raise it with PATCH {budget}`,
   );
 };
 

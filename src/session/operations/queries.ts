@@ -98,7 +98,9 @@ export const eventsOperation = defineRead({
   path: "/v1/sessions/:session/events",
   params: z.strictObject({
     after: cursorSchema.default(0).describe("The last event that was seen."),
-    before: cursorSchema.optional().describe("Shows events before this one."),
+    before: cursorSchema
+      .optional()
+      .describe("Shows only events before this one; a page begins after `after` all the same."),
     types: z.string().max(2_000).optional().describe("Types of events, with commas."),
     thread: z.string().max(64).optional().describe("The thread in which they happened."),
     limit: limitSchema(mostEvents, 200).describe("Most events of a page; next_after says where it ends."),

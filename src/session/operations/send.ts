@@ -92,7 +92,7 @@ export const inputSchema = z.strictObject({
     .max(longestWait)
     .optional()
     .describe(
-      "Seconds to wait over HTTP for the run to end; its end is then the answer. A WebSocket sees the end in its events.",
+      "Seconds to wait over HTTP for the run to end, 300 at most; its end is then the answer. A WebSocket sees the end in its events.",
     ),
 });
 

@@ -119,7 +119,11 @@ describe("AP-16: given at creation", () => {
     expect(lastResult(bench).error).toMatch(/^max_tokens of the session: 4000 of 5000 tokens are spent/);
     expect(refused(bench, "send", { content: "More" })).toBe("budget_exceeded");
     expect(bench.perform("send", { content: "More" })).toMatchObject({
-      problem: { detail: expect.stringContaining("PATCH {budget}") },
+      problem: {
+        detail: expect.stringContaining(
+          "sessions:manage and approvals:decide can raise it with PATCH {budget}",
+        ),
+      },
     });
   });
 
