@@ -11,7 +11,7 @@ import { fail } from "./errors.ts";
 import { isSameWorkspace } from "./files/database.ts";
 import type { Disk, Entry } from "./files/files.ts";
 import { listChildren, contentOf, hashOf, joinPath } from "./files/files.ts";
-import { requireEntry, requireFile } from "./files/locate.ts";
+import { requireOpen, requireReadable } from "./files/locate.ts";
 import { gitOperations } from "./git/operations.ts";
 import { holdBytes } from "./held-bytes.ts";
 import { endKey, runOnce } from "./outcomes.ts";
@@ -108,7 +108,7 @@ function rangeOf(header: string, size: number): { start: number; end: number } {
 
 function readFile(disk: Disk, context: Context): Response {
   const path = filePath(context);
-  const { entry, path: physical } = requireFile(disk, path);
+  const { entry, path: physical } = requireReadable(disk, path);
   recordSeen(disk, actorOf(context), physical, entry);
   const headers = { "Content-Type": "application/octet-stream", ETag: `"${hashOf(disk, entry)}"` };
   const range = context.req.header("Range");
@@ -196,7 +196,7 @@ function look(disk: Disk, op: string, body: string): Response {
     const { a, b } = parseBody(diffBody, body);
     const read = (raw: string): string => {
       const path = workspacePath(raw);
-      return textOf(path, contentOf(disk, requireFile(disk, path).entry));
+      return textOf(path, contentOf(disk, requireReadable(disk, path).entry));
     };
     return Response.json({ diff: unifiedDiff(a, b, read(a), read(b)) || "files are identical" });
   }
@@ -204,14 +204,14 @@ function look(disk: Disk, op: string, body: string): Response {
   if (op !== "stat" && op !== "list")
     fail("unsupported", `fs/${op} is not an operation; there are ${known.join(", ")}`);
   if (op === "list") return list(disk, body);
-  const { path, entry } = requireEntry(disk, workspacePath(parseBody(pathBody, body).path));
+  const { path, entry } = requireOpen(disk, workspacePath(parseBody(pathBody, body).path));
   const hash = entry.type === "file" ? { sha256: hashOf(disk, entry) } : {};
   return Response.json({ ...statOf(path, entry), ...hash });
 }
 
 function list(disk: Disk, body: string): Response {
   const { path: asked, limit, ...part } = parseBody(listBody, body);
-  const { path, entry } = requireEntry(disk, workspacePath(asked));
+  const { path, entry } = requireOpen(disk, workspacePath(asked));
   if (entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
   const open = listChildren(disk, entry.id, part)
     .map((item) => statOf(joinPath(path, item.name), item))

@@ -10,7 +10,7 @@ import type { ChangeContext } from "./files/changes.ts";
 import { limitDiffs, maxListed, maxNames, putContent } from "./files/changes.ts";
 import type { Disk } from "./files/files.ts";
 import { findChild, contentOf, joinPath } from "./files/files.ts";
-import { requireEntry } from "./files/locate.ts";
+import { requireOpen } from "./files/locate.ts";
 import type { Found } from "./files/tree.ts";
 import { makeFolder, touchEntry, walk } from "./files/tree.ts";
 import { holdBytes } from "./held-bytes.ts";
@@ -45,7 +45,7 @@ async function packEntry(disk: Disk, base: string, { path, entry }: Found): Prom
 
 /** Streams a folder without its links and without the skills; refuses one whose files together are too large before it begins. */
 export function packFolder(disk: Disk, path: string): ReadableStream<Uint8Array> {
-  const folder = requireEntry(disk, path);
+  const folder = requireOpen(disk, path);
   if (folder.entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
   const entries = [...walk(disk, folder.path, folder.entry)].filter(
     ({ entry, path: at }) => entry.id !== folder.entry.id && entry.type !== "symlink" && !isOfSkills(at),

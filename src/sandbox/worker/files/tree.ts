@@ -88,6 +88,7 @@ export function makeFolder(disk: Disk, writer: Writer, path: string): void {
     if (place.entry.type !== "directory") fail("exists", `${path} exists already and is a file`);
     return;
   }
+  checkClosed(disk, place.path, "write");
   checkWritable(writer, place.path);
   const folder = makeParents(disk, place, writer.name);
   addEntry(disk, folder, nameOf(place.path), { type: "directory", mode: 0o755, writer: writer.name });
