@@ -13,7 +13,7 @@ import type { Disk, Entry } from "./files/files.ts";
 import { listChildren, contentOf, hashOf, joinPath } from "./files/files.ts";
 import { requireOpen, requireReadable } from "./files/locate.ts";
 import { gitOperations } from "./git/operations.ts";
-import { holdBytes } from "./held-bytes.ts";
+import { holdBody } from "./held-bytes.ts";
 import { endKey, runOnce } from "./outcomes.ts";
 import {
   contentBody,
@@ -120,19 +120,12 @@ function readFile(disk: Disk, context: Context): Response {
   });
 }
 
-/** Returns the announced bytes of a body. */
-const bodySize = ({ req }: Context): number =>
-  Number(req.header("Content-Length") ?? req.header("Sandbox-Size") ?? 0);
-
-async function writeFile(workspace: Workspace, context: Context): Promise<Response> {
+async function writeBytes(
+  workspace: Workspace,
+  context: Context,
+  { path, bytes }: { readonly path: string; readonly bytes: Uint8Array<ArrayBuffer> },
+): Promise<Response> {
   const disk = openTo(context, workspace.disk);
-  const path = filePath(context);
-  const announced = Number(context.req.header("Content-Length") ?? 0);
-  const { file } = disk.limits();
-  if (announced > file) {
-    fail("payload_too_large", `${path} would have ${announced} bytes; a file may have at most ${file}`);
-  }
-  const bytes = new Uint8Array(await context.req.arrayBuffer());
   const size = Number(context.req.header("Sandbox-Size") ?? bytes.length);
   if (bytes.length !== size)
     fail("invalid_request", `the body has ${bytes.length} bytes instead of ${size}; it was cut off`);
@@ -142,6 +135,16 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   const outcome = runOnce(disk, keyOf(context), `${path}\0${hash}`, () => putContent(disk, change, content));
   workspace.remember();
   return Response.json(outcome);
+}
+
+async function writeFile(workspace: Workspace, context: Context): Promise<Response> {
+  const path = filePath(context);
+  const announced = Number(context.req.header("Content-Length") ?? 0);
+  const { file } = workspace.disk.limits();
+  if (announced > file) {
+    fail("payload_too_large", `${path} would have ${announced} bytes; a file may have at most ${file}`);
+  }
+  return holdBody(context.req.raw.body, (bytes) => writeBytes(workspace, context, { path, bytes }));
 }
 
 /** Refuses a change that began for an earlier workspace with this id, whose files were removed with its session. */
@@ -329,9 +332,7 @@ export function createRoutes(workspace: Workspace): Hono {
     return context.body(null, 204);
   });
   app.get("/file/workspace/*", (context) => readFile(openTo(context, workspace.disk), context));
-  app.put("/file/workspace/*", (context) =>
-    holdBytes(bodySize(context), () => writeFile(workspace, context)),
-  );
+  app.put("/file/workspace/*", (context) => writeFile(workspace, context));
   for (const address of ["/tar/workspace", "/tar/workspace/*"]) {
     app.get(address, (context) => packed(packFolder(openTo(context, workspace.disk), filePath(context))));
     app.put(address, (context) => unpack(workspace, context));
