@@ -7,6 +7,8 @@ import type { Wire } from "./wire.ts";
 /** Timeout of a poll in milliseconds. */
 const pollTimeout = 10_000;
 const defaultTimeout = 120_000;
+/** Milliseconds for which the start of a command is waited for, before its grace. */
+const longestStart = 60_000;
 /** Milliseconds to wait before each attempt to connect; the last pause repeats. */
 const connectPauses = [0, 0, 50, 200, 1000, 2000];
 
@@ -74,12 +76,14 @@ async function* eventsOf(response: Response, signal: AbortSignal): AsyncGenerato
   }
 }
 
+const timeOf = ({ timeoutMs = defaultTimeout }: ExecRequest): number => timeoutMs;
+
 const bodyOf = (request: ExecRequest): string =>
   JSON.stringify({
     argv: request.argv,
     exec_id: request.execId,
     cwd: request.cwd,
-    timeout_ms: Math.max(1, Math.round(request.timeoutMs ?? defaultTimeout)),
+    timeout_ms: Math.max(1, Math.round(timeOf(request))),
     stdin: request.stdin,
     env: request.env,
     writable_paths: request.writablePaths,
@@ -104,8 +108,6 @@ interface FollowRequest {
 const pauseBefore = (attempt: number): number =>
   connectPauses[Math.min(attempt, connectPauses.length - 1)] ?? 0;
 
-const isNews = (event: ExecEvent, attempt: number): boolean => event.type !== "start" || attempt === 0;
-
 type StartConnection = (signal: AbortSignal) => Promise<Response>;
 
 /**
@@ -126,8 +128,8 @@ function nextConnection(
 
 /**
  * Follows a command over any number of connections until `exit`; without `exit` before the deadline and one last
- * connection after it, the stream just ends. `start` sends the command; without it the command has been sent
- * before.
+ * connection after it, the stream just ends. Each connection before the first output repeats `start`. `start` sends
+ * the command; without it the command has been sent before.
  */
 async function* followCommand(
   wire: Wire,
@@ -152,7 +154,7 @@ async function* followCommand(
       const response = await connect(limit.signal);
       for await (const event of eventsOf(response, limit.signal)) {
         if ("seq" in event) seen = event.seq;
-        if (isNews(event, attempt)) yield event;
+        yield event;
         if (event.type === "exit") return;
       }
       connect = attach;
@@ -179,20 +181,29 @@ export function createExec(wire: Wire, grace: number): ExecMethods {
       headers: { "Content-Type": "application/json" },
       signal,
     });
+  const follow = (request: ExecRequest, ms: number, signal: AbortSignal): AsyncGenerator<ExecEvent> => {
+    const start: StartConnection = (bounded) => post(request, bounded);
+    const deadline = Date.now() + ms + grace;
+    return followCommand(wire, start, {
+      execId: request.execId,
+      after: 0,
+      deadline,
+      lastLook: grace / 2,
+      signal,
+    });
+  };
   return {
     exec: async function* (request, signal) {
-      const deadline = Date.now() + (request.timeoutMs ?? defaultTimeout) + grace;
-      const start: StartConnection = (bounded) => post(request, bounded);
-      const command = { execId: request.execId, after: 0, deadline, lastLook: grace / 2, signal };
-      for await (const event of followCommand(wire, start, command)) {
+      for await (const event of follow(request, timeOf(request), signal)) {
         yield event;
         if (event.type === "exit") return;
       }
       yield lostExit;
     },
     start: async (request, signal) => {
-      const response = await post(request, signal);
-      await response.body?.cancel();
+      for await (const event of follow(request, Math.min(timeOf(request), longestStart), signal))
+        return event.type !== "exit" || event.reason !== "lost";
+      return false;
     },
     attach: (execId, after, deadline, signal) =>
       followCommand(wire, null, { execId, after, deadline, lastLook: 0, signal }),

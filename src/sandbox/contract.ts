@@ -328,8 +328,11 @@ export interface Sandbox {
    * the outcome cannot be known.
    */
   exec(request: ExecRequest, signal: AbortSignal): AsyncIterable<ExecEvent>;
-  /** Starts a command and returns once it runs. */
-  start(request: ExecRequest, signal: AbortSignal): Promise<void>;
+  /**
+   * Starts a command, whatever cuts its connections, and returns once it runs; false if it cannot be known whether it
+   * does.
+   */
+  start(request: ExecRequest, signal: AbortSignal): Promise<boolean>;
   /** Streams the events after `seq` `after` until `deadline` (epoch ms); `exec_unknown` for an id never seen here. */
   attach(execId: string, after: number, deadline: number, signal: AbortSignal): AsyncIterable<ExecEvent>;
   /**

@@ -10,9 +10,24 @@ const fileLine = /^(\*\*\* (?:Add File|Update File|Delete File|Move to): )(.+)$/
 
 type Resolve = (path: string) => string;
 
+/** Rewrites the paths of a change: `at` normalises them, `from` only puts the folder before a relative one. */
 type Resolvers = {
-  readonly [O in ChangeOperation]: (args: ChangeArguments[O], at: Resolve) => ChangeArguments[O];
+  readonly [O in ChangeOperation]: (
+    args: ChangeArguments[O],
+    at: Resolve,
+    from: Resolve,
+  ) => ChangeArguments[O];
 };
+
+/**
+ * Returns a line of a patch with the path that it names. The path is not normalised: one that then ended in a space
+ * would lose it, and be another path, where the patch is read.
+ */
+const resolveLine = (line: string, at: Resolve, from: Resolve): string =>
+  line.replace(fileLine, (_, what: string, path: string) => {
+    at(path.trim());
+    return `${what}${from(path.trim())}`;
+  });
 
 const resolvers: Resolvers = {
   mkdir: (args, at) => ({ ...args, path: at(args.path) }),
@@ -21,10 +36,10 @@ const resolvers: Resolvers = {
   copy: (args, at) => ({ ...args, source: at(args.source), destination: at(args.destination) }),
   edit: (args, at) => ({ ...args, path: at(args.path) }),
   patch: (args, at) => ({ ...args, path: at(args.path) }),
-  apply_patch: ({ patch }, at) => ({
+  apply_patch: ({ patch }, at, from) => ({
     patch: patch
       .split("\n")
-      .map((line) => line.replace(fileLine, (_, what: string, path: string) => `${what}${at(path.trim())}`))
+      .map((line) => resolveLine(line, at, from))
       .join("\n"),
   }),
 };
@@ -69,6 +84,7 @@ export const viewFrom = (sandbox: Sandbox, directory: string): Sandbox => {
   const from = <T>(ask: (at: Resolve, rewrite: (text: string) => string) => Promise<T>): Promise<T> =>
     askFrom(directory, ask);
   const started = (cwd = "."): string => pathFrom(directory, cwd);
+  const written: Resolve = (path) => pathFrom(`${workspaceRoot}/${directory}`, path);
   return {
     ...sandbox,
     directory,
@@ -88,7 +104,7 @@ export const viewFrom = (sandbox: Sandbox, directory: string): Sandbox => {
     },
     change: (op, args, options) =>
       from(async (at, rewrite) => {
-        const outcome = await sandbox.change(op, resolvers[op](args, at), options);
+        const outcome = await sandbox.change(op, resolvers[op](args, at, written), options);
         return outcome.message === undefined ? outcome : { ...outcome, message: rewrite(outcome.message) };
       }),
     diff: (a, b) => from((at) => sandbox.diff(at(a), at(b))),

@@ -204,6 +204,28 @@ export function execGroup(connect: () => Fetcher): void {
     expect(events.at(-1)).toMatchObject({ type: "exit", truncated: true });
   });
 
+  test("★ TB-33: who follows a command from its start gets as much of a huge output as who comes later", async () => {
+    const { put, run, sandbox, raw } = bench(connect);
+    await raw("PUT", "", { body: JSON.stringify({ limits: { output: 200_000 } }) });
+    await put("big", "0123456789\n".repeat(5_000));
+    const execId = freshKey();
+    const script = "echo first; for i in $(seq 40); do cat big; echo $i >&2; sleep 0.01; done; echo last";
+    const live = await run(script, { execId });
+    const later = await collect(sandbox.attach(execId, 0, Date.now() + 8000, never));
+    expect(live.stdout.length).toBeLessThan(200_100);
+    expect([live.stdout, live.stderr]).toEqual([later.stdout, later.stderr]);
+    expect(live.stderr).toMatch(/^1\n2\n[^]*\n40\n$/);
+    expect(live.stdout.endsWith("0123456789\nlast\n")).toBe(true);
+  });
+
+  test("TB-33: an output is cut between its characters", async () => {
+    const { put, run, raw } = bench(connect);
+    await raw("PUT", "", { body: JSON.stringify({ limits: { output: 16_384 } }) });
+    await put("big", "€".repeat(20_000));
+    const { stdout } = await run("cat big");
+    expect(stdout).toMatch(/^€+\n\[\d+ bytes omitted\]\n€+$/);
+  });
+
   test("TB-33: a small output limit keeps the first and last part, too", async () => {
     const { put, run, raw } = bench(connect);
     await raw("PUT", "", { body: JSON.stringify({ limits: { output: 16_384 } }) });

@@ -199,6 +199,32 @@ export function jailGroup(connect: () => Fetcher): void {
     expect(await codeOf(sandbox.closing([]).change("delete", { path: "lib/link" }, key()))).toBe("none");
   });
 
+  test("★ TB-7: what a request itself names is closed to it, too: it neither reads nor writes it", async () => {
+    const { put, sandbox } = bench(connect);
+    await put("infra/main.tf", "keep");
+    await put("a", "1");
+    const before = await everything(sandbox);
+    const bound = sandbox.closing(["infra/*"]);
+    const patch = "*** Begin Patch\n*** Update File: infra/main.tf\n@@\n-keep\n+x\n*** End Patch";
+    const closed = [
+      bound.read("infra/main.tf"),
+      bound.stat("infra/main.tf"),
+      bound.diff("a", "infra/main.tf"),
+      bound.searchContent({ pattern: "keep", directory: "infra/main.tf" }),
+      bound.write("infra/main.tf", "x", key()),
+      bound.write("infra/new", "x", key()),
+      bound.change("mkdir", { path: "infra/b" }, key()),
+      bound.change("edit", { path: "infra/main.tf", old_text: "keep", new_text: "x" }, key()),
+      bound.change("patch", { path: "infra/main.tf", hunks: [{ old_text: "keep" }] }, key()),
+      bound.change("apply_patch", { patch }, key()),
+    ];
+    expect(await Promise.all(closed.map(codeOf))).toEqual(closed.map(() => "path_not_writable"));
+    expect(await everything(sandbox)).toEqual(before);
+    const reading = sandbox.closing([{ act: "write", match: "infra/*" }]);
+    expect(new TextDecoder().decode(await reading.read("infra/main.tf"))).toBe("keep");
+    expect(await codeOf(reading.write("infra/main.tf", "x", key()))).toBe("path_not_writable");
+  });
+
   test("TB-7: a copy that goes through no link takes those along that stay inside", async () => {
     const { put, run, sandbox } = bench(connect);
     await put("lib/x", "1");

@@ -227,3 +227,40 @@ test("TB-16: a rerun of a background start starts nothing twice", async () => {
   expect(await text("exec_shell", args, { key: "run/bg", attempt: 2 })).toBe(first);
   expect(await text("fs_read", { path: "log" })).toBe("x\n");
 });
+
+test("★ SE-33 TB-29: a background start whose answer is lost is found again, and told as running", async () => {
+  let lost = 0;
+  const { text, call, sandbox } = toolBench((fetcher) => ({
+    fetch: async (request) => {
+      const isStart = request.method === "POST" && request.url.endsWith("/exec");
+      const response = await fetcher.fetch(request);
+      if (!isStart) return response;
+      lost += 1;
+      throw new Error("connection reset");
+    },
+  }));
+  const key = "run/lost";
+  const started = await call("exec_shell", { script: "echo x >> log", background: true }, { key });
+  const exec_id = execIdOf(key);
+  expect(started).toMatchObject({ content: JSON.stringify({ exec_id }), background: { exec: exec_id } });
+  for await (const event of sandbox.attach(exec_id, 0, Date.now() + 5000, new AbortController().signal))
+    void event;
+  expect([lost, await text("fs_read", { path: "log" })]).toEqual([1, "x\n"]);
+});
+
+test("★ TB-29: a background start is unknown if the sandbox has another memory after its lost answer", async () => {
+  const other = toolBench();
+  let isLost = false;
+  const { call } = toolBench((fetcher) => ({
+    fetch: async (request) => {
+      if (isLost) return other.workspace.fetch(request);
+      isLost = request.method === "POST" && request.url.endsWith("/exec");
+      const response = await fetcher.fetch(request);
+      if (!isLost) return response;
+      throw new Error("connection reset");
+    },
+  }));
+  const background = { script: "echo x >> log", background: true };
+  expect(await call("exec_shell", background)).toMatchObject({ status: "unknown", isError: true });
+  expect(await other.text("fs_list")).toBe("[]");
+});

@@ -130,6 +130,27 @@ test("★ TB-7: rules see paths from the workspace's root, however the call writ
   expect(results[8]).not.toContain("c.ts");
 });
 
+test("★ TB-7 TB-14: a patch changes the very files that rules judged, whatever spaces their paths have", async () => {
+  const rules =
+    'permissions: { preset: open, rules: [{ act: write, match: "app/b.ts", action: deny }, { act: write, match: "src/**", action: deny }] }';
+  const patchOf = (...lines: readonly string[]): string =>
+    ["*** Begin Patch", ...lines, "*** End Patch"].join("\n");
+  const { results, changes } = await asked(
+    [
+      ["apply_patch", { patch: patchOf("*** Update File: b.ts /.", "@@", "-two", "+TWO") }],
+      ["apply_patch", { patch: patchOf("*** Add File: /workspace/ src/x.ts", "+x") }],
+      ["apply_patch", { patch: patchOf("*** Add File: ./n.ts ", "+n") }],
+      ["fs_read", { path: "b.ts" }],
+      ["fs_list", { path: "/workspace/src" }],
+    ],
+    rules,
+  );
+  expect(results[0]).toMatch(/^error: not_found/);
+  expect(changes).toEqual([" src/x.ts", "app/n.ts"]);
+  expect(results[3]).toBe("ok: two\n");
+  expect(results[4]).not.toContain("x.ts");
+});
+
 test("★ SE-22 CF-14: writable_paths count from working_dir, for files and commands", async () => {
   const { results } = await asked(
     [

@@ -11,9 +11,9 @@ import { fail } from "./errors.ts";
 import { isSameWorkspace } from "./files/database.ts";
 import type { Disk, Entry } from "./files/files.ts";
 import { listChildren, contentOf, hashOf, joinPath } from "./files/files.ts";
-import { requireEntry, requireFile } from "./files/locate.ts";
+import { requireOpen, requireReadable } from "./files/locate.ts";
 import { gitOperations } from "./git/operations.ts";
-import { holdBytes } from "./held-bytes.ts";
+import { holdBody } from "./held-bytes.ts";
 import { endKey, runOnce } from "./outcomes.ts";
 import {
   contentBody,
@@ -108,7 +108,7 @@ function rangeOf(header: string, size: number): { start: number; end: number } {
 
 function readFile(disk: Disk, context: Context): Response {
   const path = filePath(context);
-  const { entry, path: physical } = requireFile(disk, path);
+  const { entry, path: physical } = requireReadable(disk, path);
   recordSeen(disk, actorOf(context), physical, entry);
   const headers = { "Content-Type": "application/octet-stream", ETag: `"${hashOf(disk, entry)}"` };
   const range = context.req.header("Range");
@@ -120,19 +120,12 @@ function readFile(disk: Disk, context: Context): Response {
   });
 }
 
-/** Returns the announced bytes of a body. */
-const bodySize = ({ req }: Context): number =>
-  Number(req.header("Content-Length") ?? req.header("Sandbox-Size") ?? 0);
-
-async function writeFile(workspace: Workspace, context: Context): Promise<Response> {
+async function writeBytes(
+  workspace: Workspace,
+  context: Context,
+  { path, bytes }: { readonly path: string; readonly bytes: Uint8Array<ArrayBuffer> },
+): Promise<Response> {
   const disk = openTo(context, workspace.disk);
-  const path = filePath(context);
-  const announced = Number(context.req.header("Content-Length") ?? 0);
-  const { file } = disk.limits();
-  if (announced > file) {
-    fail("payload_too_large", `${path} would have ${announced} bytes; a file may have at most ${file}`);
-  }
-  const bytes = new Uint8Array(await context.req.arrayBuffer());
   const size = Number(context.req.header("Sandbox-Size") ?? bytes.length);
   if (bytes.length !== size)
     fail("invalid_request", `the body has ${bytes.length} bytes instead of ${size}; it was cut off`);
@@ -142,6 +135,16 @@ async function writeFile(workspace: Workspace, context: Context): Promise<Respon
   const outcome = runOnce(disk, keyOf(context), `${path}\0${hash}`, () => putContent(disk, change, content));
   workspace.remember();
   return Response.json(outcome);
+}
+
+async function writeFile(workspace: Workspace, context: Context): Promise<Response> {
+  const path = filePath(context);
+  const announced = Number(context.req.header("Content-Length") ?? 0);
+  const { file } = workspace.disk.limits();
+  if (announced > file) {
+    fail("payload_too_large", `${path} would have ${announced} bytes; a file may have at most ${file}`);
+  }
+  return holdBody(context.req.raw.body, (bytes) => writeBytes(workspace, context, { path, bytes }));
 }
 
 /** Refuses a change that began for an earlier workspace with this id, whose files were removed with its session. */
@@ -196,7 +199,7 @@ function look(disk: Disk, op: string, body: string): Response {
     const { a, b } = parseBody(diffBody, body);
     const read = (raw: string): string => {
       const path = workspacePath(raw);
-      return textOf(path, contentOf(disk, requireFile(disk, path).entry));
+      return textOf(path, contentOf(disk, requireReadable(disk, path).entry));
     };
     return Response.json({ diff: unifiedDiff(a, b, read(a), read(b)) || "files are identical" });
   }
@@ -204,14 +207,14 @@ function look(disk: Disk, op: string, body: string): Response {
   if (op !== "stat" && op !== "list")
     fail("unsupported", `fs/${op} is not an operation; there are ${known.join(", ")}`);
   if (op === "list") return list(disk, body);
-  const { path, entry } = requireEntry(disk, workspacePath(parseBody(pathBody, body).path));
+  const { path, entry } = requireOpen(disk, workspacePath(parseBody(pathBody, body).path));
   const hash = entry.type === "file" ? { sha256: hashOf(disk, entry) } : {};
   return Response.json({ ...statOf(path, entry), ...hash });
 }
 
 function list(disk: Disk, body: string): Response {
   const { path: asked, limit, ...part } = parseBody(listBody, body);
-  const { path, entry } = requireEntry(disk, workspacePath(asked));
+  const { path, entry } = requireOpen(disk, workspacePath(asked));
   if (entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
   const open = listChildren(disk, entry.id, part)
     .map((item) => statOf(joinPath(path, item.name), item))
@@ -329,9 +332,7 @@ export function createRoutes(workspace: Workspace): Hono {
     return context.body(null, 204);
   });
   app.get("/file/workspace/*", (context) => readFile(openTo(context, workspace.disk), context));
-  app.put("/file/workspace/*", (context) =>
-    holdBytes(bodySize(context), () => writeFile(workspace, context)),
-  );
+  app.put("/file/workspace/*", (context) => writeFile(workspace, context));
   for (const address of ["/tar/workspace", "/tar/workspace/*"]) {
     app.get(address, (context) => packed(packFolder(openTo(context, workspace.disk), filePath(context))));
     app.put(address, (context) => unpack(workspace, context));

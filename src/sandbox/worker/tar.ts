@@ -10,7 +10,7 @@ import type { ChangeContext } from "./files/changes.ts";
 import { limitDiffs, maxListed, maxNames, putContent } from "./files/changes.ts";
 import type { Disk } from "./files/files.ts";
 import { findChild, contentOf, joinPath } from "./files/files.ts";
-import { requireEntry } from "./files/locate.ts";
+import { requireOpen } from "./files/locate.ts";
 import type { Found } from "./files/tree.ts";
 import { makeFolder, touchEntry, walk } from "./files/tree.ts";
 import { holdBytes } from "./held-bytes.ts";
@@ -20,6 +20,9 @@ import { completeKey, runPartOnce } from "./outcomes.ts";
 
 /** Bytes of the files of an archive together. */
 const mostBytes = 32 * 1024 * 1024;
+
+/** Bytes of a whole archive: more than its files, their heads and names, and the empty end may have together. */
+const mostArchived = 48 * 1024 * 1024;
 
 const endOfArchive = 1024;
 
@@ -45,7 +48,7 @@ async function packEntry(disk: Disk, base: string, { path, entry }: Found): Prom
 
 /** Streams a folder without its links and without the skills; refuses one whose files together are too large before it begins. */
 export function packFolder(disk: Disk, path: string): ReadableStream<Uint8Array> {
-  const folder = requireEntry(disk, path);
+  const folder = requireOpen(disk, path);
   if (folder.entry.type !== "directory") fail("conflict", `${path} is a file, not a folder`);
   const entries = [...walk(disk, folder.path, folder.entry)].filter(
     ({ entry, path: at }) => entry.id !== folder.entry.id && entry.type !== "symlink" && !isOfSkills(at),
@@ -135,56 +138,89 @@ async function takeEntry(
   progress.changes.push(...changes);
 }
 
-const isRefusal = (error: unknown): error is SandboxError => error instanceof SandboxError;
-
-/**
- * Reads entries as they arrive. The first refused one ends the unpacking; the rest is read and dropped, for the
- * answer to arrive.
- */
-async function takeEntries(
-  entries: AsyncIterable<ParsedTarEntry>,
-  take: (entry: ParsedTarEntry) => Promise<void>,
-): Promise<void> {
-  let refusal: SandboxError | null = null;
-  for await (const entry of entries) {
-    if (refusal !== null) {
-      await entry.body.cancel();
-      continue;
-    }
-    await take(entry).catch(async (error: unknown) => {
-      if (!isRefusal(error)) throw error;
-      const { name } = entry.header;
-      refusal = error.message.includes(name)
-        ? error
-        : new SandboxError(error.code, `${name}: ${error.message}`);
-      await entry.body.cancel().catch(() => undefined);
-    });
-  }
-  if (refusal !== null) throw refusal as SandboxError;
-}
-
 interface Archive {
   readonly path: string;
   readonly key: string | undefined;
   readonly body: ReadableStream<Uint8Array> | null;
 }
 
-/** Unpacks an archive into a folder, entry by entry: those before a refused one stay. */
+const isRefusal = (error: unknown): error is SandboxError => error instanceof SandboxError;
+
+/** Returns a refusal that names its entry; other errors stay. */
+const withName = (error: unknown, name: string): unknown =>
+  isRefusal(error) && !error.message.includes(name)
+    ? new SandboxError(error.code, `${name}: ${error.message}`)
+    : error;
+
+/** What ended the unpacking; null as long as nothing did. */
+interface Ending {
+  by: unknown;
+}
+
+/**
+ * Counts the bytes of an archive as they arrive, since its decoder takes in all that it is given. After the end of the
+ * unpacking the rest is read and dropped; otherwise its sender would be cut off before the answer.
+ */
+const countBytes = (
+  take: (count: number) => void,
+  ending: Ending,
+): TransformStream<Uint8Array, Uint8Array> => {
+  let size = 0;
+  return new TransformStream({
+    transform: (chunk, controller) => {
+      if (ending.by !== null) return;
+      size += chunk.length;
+      try {
+        if (size > mostArchived)
+          fail(
+            "payload_too_large",
+            `an archive may have at most ${mostArchived} bytes, its empty end included`,
+          );
+        take(chunk.length);
+        controller.enqueue(chunk);
+      } catch (error) {
+        ending.by = error;
+      }
+    },
+  });
+};
+
+/** Takes the entries of an archive one after the other, up to the first refused one. */
+async function takeEntries(
+  entries: AsyncIterable<ParsedTarEntry>,
+  ending: Ending,
+  take: (entry: ParsedTarEntry) => Promise<void>,
+): Promise<void> {
+  try {
+    for await (const entry of entries) {
+      if (ending.by === null)
+        await take(entry).catch((error: unknown) => {
+          ending.by ??= withName(error, entry.header.name);
+        });
+      await entry.body.cancel().catch(() => undefined);
+    }
+  } catch (error) {
+    ending.by ??= error;
+  }
+}
+
+/** Unpacks an archive into a folder, entry by entry as they arrive: those before a refused one stay. */
 export async function unpackFolder(
   disk: Disk,
   context: ChangeContext,
   { path, key, body }: Archive,
 ): Promise<ChangeOutcome> {
   const progress: Progress = { base: path, changes: [], entries: 0, bytes: 0, names: 0 };
-  const archive = (body ?? new Blob([]).stream()).pipeThrough(createTarDecoder({ strict: true }));
-  try {
-    await takeEntries(archive, (entry) =>
-      holdBytes(entry.header.size, () => takeEntry(disk, context, { key }, progress, entry)),
-    );
-  } catch (error) {
-    if (isRefusal(error)) throw error;
-    fail("invalid_request", `the body is not a complete tar archive: ${(error as Error).message}`);
-  }
+  const ending: Ending = { by: null };
+  await holdBytes((take, signal) => {
+    const archive = (body ?? new Blob([]).stream())
+      .pipeThrough(countBytes(take, ending))
+      .pipeThrough(createTarDecoder({ strict: true }), { signal });
+    return takeEntries(archive, ending, (entry) => takeEntry(disk, context, { key }, progress, entry));
+  });
+  if (isRefusal(ending.by)) throw ending.by;
+  if (ending.by !== null)
+    fail("invalid_request", `the body is not a complete tar archive: ${(ending.by as Error).message}`);
   const outcome = { changes: progress.changes };
   return key === undefined ? outcome : (completeKey(disk, key) ?? outcome);
 }

@@ -93,7 +93,7 @@ export function runCommand(command: CommandCall, context: ToolContext): Promise<
     if (!known) context.memo.set({ instance: await sandbox.instance(), exec: execId });
     signal.throwIfAborted();
     if (!command.background) return runForeground(sandbox, request, context, { known, command });
-    if (!known) await sandbox.start(request, signal);
+    if (!known && !(await sandbox.start(request, signal))) return unknownOutcome;
     const granted = secondsOf(command.timeout, context.commandTimeout);
     const shorter = command.timeout === undefined || command.timeout <= granted ? {} : { timeout: granted };
     const until = context.now() + granted * 1000 + commandMargin;

@@ -12,8 +12,8 @@ import { fail } from "../errors.ts";
 import { changeBodies, parseBody } from "../requests.ts";
 import { editText, textOf } from "./edit-text.ts";
 import type { Disk, Entry } from "./files.ts";
-import { listChildren, contentOf, hashOf, putFile } from "./files.ts";
-import { requireEntry, requireFile, locate } from "./locate.ts";
+import { checkClosed, listChildren, contentOf, hashOf, putFile } from "./files.ts";
+import { requireEntry, requireFile, requireReadable, locate } from "./locate.ts";
 import type { FilePatch } from "./patch-text.ts";
 import { applyHunks, parsePatch } from "./patch-text.ts";
 import { checkUnseen, recordSeen } from "./seen.ts";
@@ -132,6 +132,7 @@ function put(disk: Disk, context: ChangeContext, { path, bytes, hash }: FileCont
   const place = locate(disk, path);
   const { path: physical, entry } = place;
   if (entry?.type === "directory") fail("conflict", `${path} is a folder; a file cannot replace it`);
+  checkClosed(disk, physical, "write");
   checkWritable(context.writer, physical);
   checkUnseen(disk, context.writer.actor, physical, entry);
   const before = entry === null || entry.size > maxDiffed ? nothing : contentOf(disk, entry);
@@ -153,7 +154,7 @@ export function putContent(disk: Disk, context: ChangeContext, content: FileCont
 }
 
 const readText = (disk: Disk, path: string): string =>
-  textOf(path, contentOf(disk, requireFile(disk, path).entry));
+  textOf(path, contentOf(disk, requireReadable(disk, path).entry));
 
 function edit(disk: Disk, context: ChangeContext, args: ChangeArguments["edit"]): ChangeOutcome {
   const path = workspacePath(args.path);

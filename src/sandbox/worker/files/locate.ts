@@ -1,7 +1,7 @@
 import { workspaceRoot } from "../../paths.ts";
 import { fail, throwNotFound } from "../errors.ts";
 import type { Disk, Entry } from "./files.ts";
-import { findChild, joinPath, root } from "./files.ts";
+import { checkClosed, findChild, joinPath, root } from "./files.ts";
 
 const maxLinks = 40;
 
@@ -97,8 +97,23 @@ export function requireEntry(disk: Disk, path: string, follow = true): Existing 
   return place.entry === null ? throwNotFound(path) : { ...place, entry: place.entry };
 }
 
+/** Finds the entry at a path, if the request may read it. */
+export function requireOpen(disk: Disk, path: string): Existing {
+  const place = requireEntry(disk, path);
+  checkClosed(disk, place.path, "read");
+  return place;
+}
+
+const refuseFolder = (path: string): never => fail("conflict", `${path} is a folder, not a file`);
+
 /** Finds the file at a path; a folder is a `conflict`. */
 export function requireFile(disk: Disk, path: string): Existing {
   const place = requireEntry(disk, path);
-  return place.entry.type === "file" ? place : fail("conflict", `${path} is a folder, not a file`);
+  return place.entry.type === "file" ? place : refuseFolder(path);
+}
+
+/** Finds the file at a path, if the request may read it. */
+export function requireReadable(disk: Disk, path: string): Existing {
+  const place = requireOpen(disk, path);
+  return place.entry.type === "file" ? place : refuseFolder(path);
 }

@@ -88,6 +88,7 @@ export function makeFolder(disk: Disk, writer: Writer, path: string): void {
     if (place.entry.type !== "directory") fail("exists", `${path} exists already and is a file`);
     return;
   }
+  checkClosed(disk, place.path, "write");
   checkWritable(writer, place.path);
   const folder = makeParents(disk, place, writer.name);
   addEntry(disk, folder, nameOf(place.path), { type: "directory", mode: 0o755, writer: writer.name });
@@ -204,8 +205,13 @@ export function writeFile(disk: Disk, writer: Writer, path: string, bytes: Uint8
   putFile(disk, place, bytes, writer.name, null);
 }
 
+/** Longest target of a link, as of any path: it takes no space of the disk. */
+const longestTarget = 4096;
+
 /** Creates a link; its target is checked whenever the link is followed. */
 export function makeLink(disk: Disk, writer: Writer, path: string, target: string): void {
+  if (target.length > longestTarget)
+    fail("payload_too_large", `the target of ${path} is longer than ${longestTarget} characters`);
   const place = locate(disk, path, false);
   if (place.entry !== null) fail("exists", `${path} exists already`);
   checkWritable(writer, place.path);

@@ -2,7 +2,7 @@ import type { LocalizedFile, LocalizeQuery } from "../../contract.ts";
 import { workspacePath } from "../../paths.ts";
 import { fail } from "../errors.ts";
 import type { Disk, Entry } from "../files/files.ts";
-import { requireEntry } from "../files/locate.ts";
+import { requireOpen } from "../files/locate.ts";
 import type { Found } from "../files/tree.ts";
 import type { LocalizeSearch } from "../requests.ts";
 import { walkFiles, readText } from "./files.ts";
@@ -114,7 +114,7 @@ const isBetter = (a: LocalizedFile, b: LocalizedFile): number =>
  * others.
  */
 export async function localize(disk: Disk, query: LocalizeSearch): Promise<readonly LocalizedFile[]> {
-  const start = requireEntry(disk, workspacePath(query.directory));
+  const start = requireOpen(disk, workspacePath(query.directory));
   if (start.entry.type !== "directory") fail("conflict", `${query.directory} is a file, not a folder`);
   const paths = small(query.paths);
   const words = { identifiers: small(query.identifiers), phrases: small(query.phrases) };

@@ -3,7 +3,7 @@ import { createGlobMatcher } from "../../glob.ts";
 import { folderOf, workspacePath, workspaceRoot } from "../../paths.ts";
 import { fail } from "../errors.ts";
 import type { Disk } from "../files/files.ts";
-import { requireEntry } from "../files/locate.ts";
+import { requireOpen } from "../files/locate.ts";
 import type { Found } from "../files/tree.ts";
 import type { ContentSearch, FileSearch } from "../requests.ts";
 import { walkFiles, readText } from "./files.ts";
@@ -97,7 +97,7 @@ async function searchFile(
  */
 export async function searchContent(disk: Disk, query: ContentSearch): Promise<ContentHits> {
   const test = lineTest(query);
-  const start = requireEntry(disk, workspacePath(query.directory));
+  const start = requireOpen(disk, workspacePath(query.directory));
   const wanted = query.glob === undefined ? null : fileTest(query.glob, start);
   const matches: SearchMatch[] = [];
   const begun = { total: 0, bytes: 0, shown: 0, isWhole: true };
@@ -163,7 +163,7 @@ export async function searchFiles(
   disk: Disk,
   { pattern, directory, max_results }: FileSearch,
 ): Promise<readonly string[]> {
-  const start = requireEntry(disk, workspacePath(directory));
+  const start = requireOpen(disk, workspacePath(directory));
   const wanted = fileTest(pattern, start);
   const pace = startPace(disk, maxTime);
   const found: Found[] = [];

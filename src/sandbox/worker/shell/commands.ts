@@ -49,6 +49,11 @@ export interface Commands {
   /** Starts a command, or attaches to the one with this id and body. */
   readonly start: (request: CommandRequest) => void;
   readonly view: (execId: string, after: number) => CommandView;
+  /**
+   * Returns the view of a reader that waits for the end: of a running command only what is kept whatever follows, so
+   * that all such readers get the same, and no more than the limit of the output.
+   */
+  readonly viewSettled: (execId: string, after: number) => CommandView;
   /** Returns where a poll by this reader begins: after the events of other readers, or where it began before. */
   readonly position: (execId: string, reader: string) => number;
   readonly kill: (execId: string) => void;
@@ -201,6 +206,18 @@ function end(command: LiveCommand | undefined): void {
   command.controller.abort();
 }
 
+/** Returns the view of a command that runs here, or ran. */
+function viewOf(
+  { disk }: CommandHost,
+  command: LiveCommand | undefined,
+  execId: string,
+  after: number,
+): CommandView {
+  if (command === undefined) return storedView(disk, execId, known(disk, execId), after);
+  const { log, end: over, changed } = command;
+  return { output: log.after(after), last: log.last(), end: over, changed: changed.promise };
+}
+
 export function createCommands(host: CommandHost): Commands {
   const live = new Map<string, LiveCommand>();
   const { disk } = host;
@@ -212,13 +229,13 @@ export function createCommands(host: CommandHost): Commands {
       else if (before.body !== hash)
         fail("exec_id_reused", `exec_id ${request.execId} was used for another command`);
     },
-    view: (execId, after) => {
+    view: (execId, after) => viewOf(host, live.get(execId), execId, after),
+    viewSettled: (execId, after) => {
       const command = live.get(execId);
-      if (command !== undefined) {
-        const output = command.log.after(after);
-        return { output, last: command.log.last(), end: command.end, changed: command.changed.promise };
-      }
-      return storedView(disk, execId, known(disk, execId), after);
+      const view = viewOf(host, command, execId, after);
+      return command === undefined || view.end !== null
+        ? view
+        : { ...view, output: command.log.settledAfter(after) };
     },
     position: (execId, reader) => {
       const command = known(disk, execId);

@@ -31,7 +31,7 @@ export function follow(
     },
     pull: async (controller) => {
       for (;;) {
-        const view = toEnd ? commands.view(execId, cursor) : now;
+        const view = toEnd ? commands.viewSettled(execId, cursor) : now;
         for (const event of view.output) controller.enqueue(outputFrame(event));
         cursor = Math.max(cursor, view.output.at(-1)?.seq ?? 0);
         if (view.end !== null) controller.enqueue(exitFrame(Math.max(view.last, cursor) + 1, view.end));
