@@ -5,7 +5,7 @@ import { expireQuestion, dropQuestions, answerWait, workingChildrenOf } from "..
 import { performRequest } from "../delegation/requests.ts";
 import { resumePreparing, deferToVerification, startVerification } from "../hooks/preparing.ts";
 import { stopChild } from "../run/cancel.ts";
-import { finishRun, startNextRun } from "../run/runs.ts";
+import { equipLateRun, finishRun, startNextRun } from "../run/runs.ts";
 import type { Slots } from "../run/wait.ts";
 import {
   createSlots,
@@ -126,6 +126,8 @@ const think = (draft: Draft, threadId: string): void => {
   if (run.phase.at !== "ready") return startAttempt(draft, threadId);
   const { child } = threadOf(draft, threadId);
   run.endAfterChildren = null;
+  equipLateRun(draft, threadId);
+  if (run.stop !== null) return;
   if (child !== null && (child.completion !== null || child.handover !== null)) {
     changeChild(draft, threadId, { completion: null, handover: null });
     run.counters.withheld = false;

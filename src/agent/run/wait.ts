@@ -82,6 +82,17 @@ const awaitedChildren = (session: Session, threadId: string, run: Run): readonly
         .filter((slot) => typeof slot === "string")
     : openChildren(session, threadId).map(({ id }) => id);
 
+/** Returns whether only the deployment can move a thread: it lacks its agent, or those of all agents that it called and awaits. */
+export const waitsForConfig = (session: Session, threadId: string): boolean => {
+  const run = session.threads[threadId]?.run ?? null;
+  if (run === null || run.missingSince !== null) return run !== null;
+  const onlyAwaits = findWaitReasons(session, threadId, run).every(({ kind }) => kind === "thread");
+  if (!run.waitingShown || !onlyAwaits) return false;
+  const awaited = awaitedChildren(session, threadId, run);
+  const working = openChildren(session, threadId).filter(({ id }) => awaited.includes(id));
+  return working.length > 0 && working.every(({ id }) => waitsForConfig(session, id));
+};
+
 /** Lists the open asks that the run of a thread waits for, its own first, then those of the agents that it called. */
 export const awaitedAsks = (session: Session, threadId: string): readonly string[] => {
   const run = ownEntry(session.threads, threadId)?.run ?? null;

@@ -20,6 +20,8 @@ interface Stage {
   readonly probe: Probe;
   /** Deploys the team again, with the toolbox or without it. */
   readonly deploy: (isWhole: boolean) => Promise<void>;
+  /** Deploys another team, without the toolbox. */
+  readonly deployNew: (members: readonly Member[]) => Promise<void>;
 }
 
 const stage = async (members: readonly Member[], isWhole = true, timeoutMs = 60_000): Promise<Stage> => {
@@ -39,7 +41,16 @@ const stage = async (members: readonly Member[], isWhole = true, timeoutMs = 60_
   bench.ok("create");
   bench.send("Go");
   await bench.steps();
-  return { bench, probe, deploy: async (isWhole) => bench.deploy(await engineOf(isWhole)) };
+  return {
+    bench,
+    probe,
+    deploy: async (isWhole) => bench.deploy(await engineOf(isWhole)),
+    deployNew: async (others) => {
+      const bindings = { toolboxes: [own] };
+      const team = await teamOf(crewYaml(others), bindings);
+      bench.deployRevision(createEngines(engineOptions(team, bindings)).deployed());
+    },
+  };
 };
 
 const finishCalls = async ({ bench, probe }: Stage): Promise<void> => {
@@ -132,4 +143,55 @@ test("CF-34 EF-27: a compaction that its agent never comes back for is given up 
     "failed:config_changed",
   ]);
   expect(bench.alarm()).toBeNull();
+});
+
+test("CF-34 SE-37: a run that began while its agent was missing makes its plan once the agent is back", async () => {
+  const plans = `${needsOther}\noptions: { plan_before_execute: approve }`;
+  const { bench, deploy } = await stage([lead([said("1. Look."), said("Over.")], plans)], false);
+  await deploy(true);
+  await bench.tick(300_000);
+  await bench.idle();
+  expect(dataOf(bench, "plan_created")).toHaveLength(1);
+  expect(Object.values(bench.state().asks)).toMatchObject([{ approval: { tool: "plan" } }]);
+});
+
+test("CF-34 EF-3: what an effect counts in a run begins anew in one that began while its agent was missing", async () => {
+  const look = "{ reply: [{ call: look }] }";
+  const counts = `${needsOther}\neffects: [{ kind: loop_detect, params: { threshold: 2 } }]`;
+  const made = await stage([lead([look, said("One."), look, said("Two.")], counts)]);
+  const { bench, deploy } = made;
+  await finishCalls(made);
+  await deploy(false);
+  bench.send("Again");
+  await bench.steps();
+  await deploy(true);
+  await bench.tick(300_000);
+  await bench.idle();
+  expect(dataOf(bench, "run_end").map(({ state }) => state)).toEqual(["completed", "completed"]);
+  expect(bench.chat().filter(({ sender }) => sender === "loop_detect")).toEqual([]);
+});
+
+/** A lead whose coder the deployment lacks, and what becomes of both at a revision in which the lead is the boss. */
+const migrateToBoss = async (calls: string, leadYaml = ""): Promise<Bench> => {
+  const each = [calls, "{ reply: [{ text: Over. }] }", "{ reply: [{ text: Told. }] }"];
+  const coder = (yaml = ""): Member => member("coder", ["{ reply: [{ text: Coded. }] }"], yaml);
+  const { bench, deployNew } = await stage([lead(each, leadYaml), coder(needsOther)], false);
+  await bench.idle();
+  await deployNew([member("boss", each, leadYaml), coder()]);
+  bench.ok("migrate", { agents: { lead: "boss" } });
+  await bench.tick(300_000);
+  await bench.idle();
+  return bench;
+};
+
+const endsOf = (bench: Bench): readonly string[] =>
+  bench
+    .events()
+    .flatMap(({ type, agent, data }) =>
+      type === "run_end" ? `${agent.name} ${String((data as { state: string }).state)}` : [],
+    );
+
+test("CF-34 CF-35: a run that awaits an agent which the deployment lacks goes on at a revision that has it", async () => {
+  const bench = await migrateToBoss(said(["delegate_to_agent", task("coder")]));
+  expect(endsOf(bench)).toEqual(["coder completed", "boss completed"]);
 });
