@@ -33,11 +33,14 @@ import { reflectOnErrors, appendResults, startTurn, closeTurn } from "../turn/tu
 import type { ThreadFacts, Step } from "./next.ts";
 import { isDueToEnd, next } from "./next.ts";
 
+/** Steps that need no agent: they end a run, or put right what was lost. */
+const stepsWithoutAgent: readonly Step["do"][] = ["finish", "recover", "stop_children"];
+
 /** A run whose agent is not deployed waits for a day, then fails. Returns whether the thread may go on. */
 const holdUntilAgentExists = (draft: Draft, threadId: string, step: Step): boolean => {
   const run = runOf(draft, threadId);
   const { missing } = agentOf(draft, threadId);
-  if (missing === null || step.do === "finish" || step.do === "recover") return true;
+  if (missing === null || stepsWithoutAgent.includes(step.do)) return true;
   const since = run.missingSince ?? draft.context.now;
   if (draft.context.now >= since + missingAgentLimitMs) {
     const error = `this deployment lacks ${missing}`;

@@ -195,3 +195,17 @@ test("CF-34 CF-35: a run that awaits an agent which the deployment lacks goes on
   const bench = await migrateToBoss(said(["delegate_to_agent", task("coder")]));
   expect(endsOf(bench)).toEqual(["coder completed", "boss completed"]);
 });
+
+test("CF-34 AG-37: the deadline of a run whose agent is missing stops the agent that it awaits", async () => {
+  const timed = `${needsOther}\nmiddleware: [{ kind: timeout, params: { duration: 30s, count: wall } }]`;
+  const made = await stage([
+    lead([said(["delegate_to_agent", task("coder")]), said("Over.")], timed),
+    member("coder", ["{ reply: [{ call: look }] }", said("Coded.")]),
+  ]);
+  const { bench, deploy } = made;
+  await deploy(false);
+  await bench.tick(31_000);
+  await bench.tick(6_000);
+  expect(endsOf(bench)).toEqual(["coder cancelled", "lead failed"]);
+  expect(bench.alarm()).toBeNull();
+});
