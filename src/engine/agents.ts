@@ -229,13 +229,17 @@ const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVarian
   };
 };
 
-/** Stands in for an agent whose run waits, with its time limits and with what becomes of its asks, calls and children. */
-export const createWaitingAgent = (team: Team, agent: AgentConfig, missing: string): Agent => {
+/** Stands in for an agent whose run waits, with its limits and with what becomes of its asks, calls and children. */
+export const createWaitingAgent = (
+  team: Team,
+  { agent, callerConstraints }: PlacedAgent,
+  missing: string,
+): Agent => {
   const standIn = missingAgent(agent.name, missing);
   return {
     ...standIn,
     prefix: agent.prefix,
-    limits: { ...standIn.limits, ...timeoutsOf(agent) },
+    limits: narrowLimits(limitsOf(team, agent), callerConstraints),
     ...asksOf(team, agent, null),
     delegation: delegationOf(team, { agent, callerConstraints: null }, new Map()),
     outputLimits: agent.options.tool_output_limits,
@@ -257,7 +261,7 @@ const agentOf = (
   );
   if (agent === undefined || missing !== undefined) return missingAgent(name, `agent ${missing ?? name}`);
   const lacks = findLacks(parts, agent);
-  if (lacks.length > 0) return createWaitingAgent(parts.team, agent, lacks.join(", "));
+  if (lacks.length > 0) return createWaitingAgent(parts.team, { agent, callerConstraints }, lacks.join(", "));
   return buildAgent(parts, { agent, callerConstraints }, variant);
 };
 

@@ -38,10 +38,10 @@ const createUnavailableEngine = (
   return {
     ...engine,
     revision,
-    agent: (name) => {
+    agent: (name, _, callerConstraints = null) => {
       const agent = waiting?.agents.find((each) => each.name === name);
       if (agent === undefined) return missingAgent(name, lacks);
-      return createWaitingAgent({ ...engine.team, ...waiting }, agent, lacks);
+      return createWaitingAgent({ ...engine.team, ...waiting }, { agent, callerConstraints }, lacks);
     },
   };
 };

@@ -6,7 +6,7 @@ import type { Member } from "../../support/crew.ts";
 import { crewYaml, lead, member, task } from "../../support/crew.ts";
 import type { Probe } from "../../support/probe.ts";
 import { createProbe } from "../../support/probe.ts";
-import { said } from "../../support/scripts.ts";
+import { claims, said } from "../../support/scripts.ts";
 import { engineOptions, teamOf } from "../../support/teams.ts";
 import { dataOf } from "../loop/play.ts";
 import { done, leads, node, worker } from "../delegation/graph-play.ts";
@@ -208,4 +208,18 @@ test("CF-34 AG-37: the deadline of a run whose agent is missing stops the agent 
   await bench.tick(6_000);
   expect(endsOf(bench)).toEqual(["coder cancelled", "lead failed"]);
   expect(bench.alarm()).toBeNull();
+});
+
+test("CF-34 AG-22: the budget of a run whose agent is missing bounds the agents that it called", async () => {
+  const bounded = `${needsOther}\nguards: { tool_loops: false, budget: { max_tokens: 25000 } }`;
+  const made = await stage([
+    lead([said(["delegate_to_agent", task("coder")]), said("Over.")], bounded),
+    member("coder", [...Array.from({ length: 9 }, () => claims(10_000)), said("Coded.")]),
+  ]);
+  const { bench, deploy } = made;
+  await deploy(false);
+  await finishCalls(made);
+  await bench.tick(300_000);
+  expect(bench.state().spent.usage.total).toBeLessThan(35_000);
+  expect(dataOf(bench, "run_end").map(({ reason }) => reason)).toEqual(["cancelled", "budget_exceeded"]);
 });
