@@ -229,9 +229,10 @@ const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVarian
   };
 };
 
-/** Stands in for an agent whose run waits, with its limits and with what becomes of its asks, calls and children. */
+/** Stands in for an agent whose run waits, with its limits and guardrails, and with what becomes of its asks, calls and children. */
 export const createWaitingAgent = (
   team: Team,
+  own: OwnMiddleware,
   { agent, callerConstraints }: PlacedAgent,
   missing: string,
 ): Agent => {
@@ -240,6 +241,7 @@ export const createWaitingAgent = (
     ...standIn,
     prefix: agent.prefix,
     limits: narrowLimits(limitsOf(team, agent), callerConstraints),
+    guardrails: middlewareOf(agent, own).guardrails,
     ...asksOf(team, agent, null),
     delegation: delegationOf(team, { agent, callerConstraints: null }, new Map()),
     outputLimits: agent.options.tool_output_limits,
@@ -261,7 +263,8 @@ const agentOf = (
   );
   if (agent === undefined || missing !== undefined) return missingAgent(name, `agent ${missing ?? name}`);
   const lacks = findLacks(parts, agent);
-  if (lacks.length > 0) return createWaitingAgent(parts.team, { agent, callerConstraints }, lacks.join(", "));
+  if (lacks.length > 0)
+    return createWaitingAgent(parts.team, parts, { agent, callerConstraints }, lacks.join(", "));
   return buildAgent(parts, { agent, callerConstraints }, variant);
 };
 

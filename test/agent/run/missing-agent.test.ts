@@ -223,3 +223,20 @@ test("CF-34 AG-22: the budget of a run whose agent is missing bounds the agents 
   expect(bench.state().spent.usage.total).toBeLessThan(35_000);
   expect(dataOf(bench, "run_end").map(({ reason }) => reason)).toEqual(["cancelled", "budget_exceeded"]);
 });
+
+test("CF-34 AG-37: an agent that ends while it is missing reveals nothing that its guardrail forbids", async () => {
+  const guarded = `${needsOther}
+middleware:
+  - { kind: output_guardrail, params: { must_not_contain: [S3CRET] } }
+  - { kind: timeout, params: { duration: 30s, count: wall } }`;
+  const made = await stage([
+    lead([said(["delegate_to_agent", task("coder")]), said("Over.")]),
+    member("coder", [said("It is S3CRET.", ["look", {}]), said("Coded.")], guarded),
+  ]);
+  const { bench, deploy } = made;
+  await deploy(false);
+  await bench.tick(31_000);
+  expect(endsOf(bench)).toEqual(["coder failed", "lead completed"]);
+  expect(results(bench).join()).toContain("deadline_exceeded");
+  expect(results(bench).join()).not.toContain("S3CRET");
+});
