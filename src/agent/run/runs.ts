@@ -87,7 +87,7 @@ const plainBegin: RunBegin = { inputs: [], light: false, outputSchema: null, ann
 const isPlanWanted = ({ planBeforeExecute }: Agent, { inputs, light, announces }: RunBegin): boolean =>
   planBeforeExecute !== false && inputs.length > 0 && !light && !announces;
 
-/** The target of a run that its agent, which the deployment lacks, has given nothing yet. */
+/** The target of a run whose agent the deployment lacks, so that it could give the run nothing yet. */
 const noTarget: Run["target"] = { provider: "", model: "", window: 0 };
 
 const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin): DraftRun => {
@@ -112,7 +112,7 @@ const equipRun = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   run.briefingTopics = briefingTopicsOf(draft, thread, agent, run);
   run.plan = isPlanWanted(agent, run) ? newPlan : null;
-  run.target = targetAt(agent, turnFallbackChain(draft, threadId).current);
+  if (agent.missing === null) run.target = targetAt(agent, turnFallbackChain(draft, threadId).current);
   resetEffects(draft, threadId);
   resetGuards(draft, threadId, "run");
 };

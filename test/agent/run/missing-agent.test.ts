@@ -240,3 +240,13 @@ middleware:
   expect(results(bench).join()).toContain("deadline_exceeded");
   expect(results(bench).join()).not.toContain("S3CRET");
 });
+
+test("CF-34 RE-4: a model call that the deploy interrupts, which takes the agent away, has its price", async () => {
+  const made = await stage([lead(["{ reply: [{ call: look }] }", said("Over.")], needsOther)]);
+  const { bench, deploy } = made;
+  bench.hold = true;
+  await finishCalls(made);
+  await deploy(false);
+  expect(dataOf(bench, "attempt_aborted")).toMatchObject([{ code: "interrupted" }]);
+  expect(bench.ok("get")).toMatchObject({ usage: { cost_usd: 0, estimated: true } });
+});
