@@ -13,6 +13,7 @@ import {
   queueForSlot,
   markRunResumed,
   markRunWaiting,
+  showRunWaiting,
   missingAgentLimitMs,
   waitsForPeople,
 } from "../run/wait.ts";
@@ -24,7 +25,7 @@ import { isBreachOpen } from "../state/phase.ts";
 import { childrenOf } from "../state/ask.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeChild, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, changeChild, runOf, threadOf } from "../transaction/draft.ts";
 import { expireAsk, handleReachedLimit } from "../turn/ask-answers.ts";
 import { startAttempt } from "../turn/attempts.ts";
 import { startCalls, recoverRun } from "../turn/calls.ts";
@@ -48,11 +49,8 @@ const holdUntilAgentExists = (draft: Draft, threadId: string, step: Step): boole
     return false;
   }
   if (run.missingSince !== null) return false;
-  emit(draft, threadId, "run_waiting", {
-    on: [{ kind: "config", missing, until: since + missingAgentLimitMs }],
-  });
   run.missingSince = since;
-  run.waitingShown = true;
+  showRunWaiting(draft, threadId, [{ kind: "config", missing, until: since + missingAgentLimitMs }]);
   return false;
 };
 

@@ -106,17 +106,22 @@ export const awaitedAsks = (session: Session, threadId: string): readonly string
 export const markRunWaiting = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.waitingShown) return;
-  emit(draft, threadId, "run_waiting", { on: findWaitReasons(draft.state, threadId, run) });
-  run.waitingShown = true;
+  showRunWaiting(draft, threadId, findWaitReasons(draft.state, threadId, run));
+};
+
+/** Reports a run that waits; a session whose runs all wait gives back its lease. */
+export const showRunWaiting = (draft: Draft, threadId: string, on: readonly WaitReason[]): void => {
+  emit(draft, threadId, "run_waiting", { on });
+  runOf(draft, threadId).waitingShown = true;
   if (areAllParked(draft.state)) closeLease(draft);
 };
 
-/** Returns whether every run waits, and none for a model call or an effect: the session may rest for long. */
-const areAllParked = (session: Session): boolean =>
-  Object.values(session.threads).every(
-    ({ run }) =>
-      run === null || (run.waitingShown && run.phase.at !== "waiting" && run.phase.at !== "preparing"),
-  );
+/** Returns whether a run waits, and for no model call or effect: it may rest for long. */
+const isParked = ({ waitingShown, missingSince, phase }: Run): boolean =>
+  waitingShown && (missingSince !== null || (phase.at !== "waiting" && phase.at !== "preparing"));
+
+const areAllParked = ({ threads }: Session): boolean =>
+  Object.values(threads).every(({ run }) => run === null || isParked(run));
 
 /** Returns whether a called agent of this thread ended, or asked it something, in this very draft. */
 const isMovedByChild = (draft: Draft, threadId: string): boolean =>

@@ -24,13 +24,17 @@ interface Stage {
   readonly deployNew: (members: readonly Member[]) => Promise<void>;
 }
 
-const stage = async (members: readonly Member[], isWhole = true, timeoutMs = 60_000): Promise<Stage> => {
+const stage = async (
+  members: readonly Member[],
+  isWhole = true,
+  { timeoutMs = 60_000, more = "" } = {},
+): Promise<Stage> => {
   const probe = createProbe(false);
   const looks = probe.toolbox.tools.map((tool) => ({ ...tool, timeout: () => timeoutMs }));
   const own = { ...probe.toolbox, tools: looks };
   const others = createProbe(true).toolbox.tools.map((tool) => ({ ...tool, name: `other_${tool.name}` }));
   const toolboxes = [own, { ...probe.toolbox, name: "other", tools: others }];
-  const yaml = crewYaml(members);
+  const yaml = crewYaml(members, more);
   const whole = createEngines(engineOptions(await teamOf(yaml, { toolboxes }), { toolboxes })).deployed();
   const engineOf = async (isWhole: boolean) => {
     const bindings = { toolboxes: isWhole ? toolboxes : [own] };
@@ -122,7 +126,7 @@ test("CF-34 SE-34: an agent that is missing beyond its day sets no alarm in the 
       member("hand", [said("Dug.")], needsOther),
     ],
     false,
-    90_000_000,
+    { timeoutMs: 90_000_000 },
   );
   const { bench } = made;
   for (let at = 0; at < 12; at++) await bench.tick(300_000);
@@ -249,4 +253,16 @@ test("CF-34 RE-4: a model call that the deploy interrupts, which takes the agent
   await deploy(false);
   expect(dataOf(bench, "attempt_aborted")).toMatchObject([{ code: "interrupted" }]);
   expect(bench.ok("get")).toMatchObject({ usage: { cost_usd: 0, estimated: true } });
+});
+
+test("CF-34 RE-4: a session that waits for its agent gives back its share of the tenant's day", async () => {
+  const made = await stage([lead(["{ reply: [{ call: look }] }", said("Over.")], needsOther)], true, {
+    more: "budgets: { tenant: { max_tokens: 1000000 } }",
+  });
+  const { bench, deploy } = made;
+  expect(bench.state().funds.tenant.lease).toMatchObject({ closed: false });
+  await deploy(false);
+  await finishCalls(made);
+  expect(bench.ok("get")).toMatchObject({ waiting_for: [{ kind: "config" }] });
+  expect(bench.state().funds.tenant.lease).toMatchObject({ closed: true });
 });
