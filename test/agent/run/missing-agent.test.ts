@@ -192,7 +192,7 @@ const endsOf = (bench: Bench): readonly string[] =>
   bench
     .events()
     .flatMap(({ type, agent, data }) =>
-      type === "run_end" ? `${agent.name} ${String((data as { state: string }).state)}` : [],
+      type === "run_end" ? `${agent.name} ${(data as { state: string }).state}` : [],
     );
 
 test("CF-34 CF-35: a run that awaits an agent which the deployment lacks goes on at a revision that has it", async () => {
