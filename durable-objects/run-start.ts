@@ -70,7 +70,7 @@ const leaseRequestOf = (
   if (main === undefined || name === undefined || !engine.rules.agentNames.includes(name)) return null;
   const agent = engine.agent(name, session);
   const [target] = agent.targets;
-  if (target === undefined) return null;
+  if (target === undefined || agent.missing !== null) return null;
   const tokens = agent.system({ depth: 0, light: false }).tokens + main.tokens;
   return findRunLeaseRequest(session, engine.budgets.tenant, Date.now(), estimateCost(target, tokens));
 };

@@ -168,6 +168,15 @@ const overrideOf = (
 ): string | null =>
   callerConstraints === null || (modelScope === "tree" && callerConstraints.provider === null) ? model : null;
 
+const targetsOf = (
+  { team, make }: AgentParts,
+  cast: PlacedAgent,
+  variant: SessionVariant,
+): Agent["targets"] => {
+  const override = overrideOf(cast, variant);
+  return modelTargetsOf(team, applyCallersModel(team, cast, override), override, make);
+};
+
 const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVariant): Agent => {
   const { team, servers } = given;
   const parts = { ...given, toolboxes: [...given.toolboxes, ...servers.toolboxes(variant.serverTools)] };
@@ -176,7 +185,6 @@ const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVarian
   const client = clientToolsOf(team, cast, tools, variant);
   const specs = specsOf(tools, client.tools);
   const known = new Set([...toolNamesOf(parts.toolboxes), ...variant.clientTools.map(({ name }) => name)]);
-  const override = overrideOf(cast, variant);
   const delegation = delegationOf(team, cast, tools);
   const format = formatOf(agent);
   const guarding = guardsOf(parts.guards, agent, tools);
@@ -190,7 +198,7 @@ const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVarian
     missing: null,
     prefix: agent.prefix,
     description: agent.description,
-    targets: modelTargetsOf(team, applyCallersModel(team, cast, override), override, parts.make),
+    targets: targetsOf(parts, cast, variant),
     tools,
     specs,
     servers: serversOf(team, agent),
@@ -229,13 +237,24 @@ const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVarian
   };
 };
 
-/** Stands in for an agent whose run waits, with its time limits and with what becomes of its asks, calls and children. */
-export const createWaitingAgent = (team: Team, agent: AgentConfig, missing: string): Agent => {
+/**
+ * Stands in for an agent whose run waits, with its limits and guardrails, with the prices of its models as far as they
+ * are known, and with what becomes of its asks, calls and children.
+ */
+export const createWaitingAgent = (
+  team: Team,
+  own: OwnMiddleware,
+  { agent, callerConstraints }: PlacedAgent,
+  missing: string,
+  targets: Agent["targets"] = [],
+): Agent => {
   const standIn = missingAgent(agent.name, missing);
   return {
     ...standIn,
     prefix: agent.prefix,
-    limits: { ...standIn.limits, ...timeoutsOf(agent) },
+    targets,
+    limits: narrowLimits(limitsOf(team, agent), callerConstraints),
+    guardrails: middlewareOf(agent, own).guardrails,
     ...asksOf(team, agent, null),
     delegation: delegationOf(team, { agent, callerConstraints: null }, new Map()),
     outputLimits: agent.options.tool_output_limits,
@@ -256,9 +275,11 @@ const agentOf = (
     (each) => !agents.some((one) => one.name === each),
   );
   if (agent === undefined || missing !== undefined) return missingAgent(name, `agent ${missing ?? name}`);
+  const cast = { agent, callerConstraints };
   const lacks = findLacks(parts, agent);
-  if (lacks.length > 0) return createWaitingAgent(parts.team, agent, lacks.join(", "));
-  return buildAgent(parts, { agent, callerConstraints }, variant);
+  return lacks.length === 0
+    ? buildAgent(parts, cast, variant)
+    : createWaitingAgent(parts.team, parts, cast, lacks.join(", "), targetsOf(parts, cast, variant));
 };
 
 /** What an agent was built for, besides its name: objects of a session, which are replaced when they change. */

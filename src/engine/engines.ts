@@ -9,6 +9,7 @@ import { definitionKeepMs } from "./access/tenant/pins.ts";
 import { createEngine } from "./create.ts";
 import type { EngineOptions } from "./create.ts";
 import type { Engine } from "./engine.ts";
+import type { OwnMiddleware } from "./middleware.ts";
 import { createOwnHosts } from "./secrets/own-hosts.ts";
 
 /** Engine of the deployed team, and those of the revisions that existing sessions pin. */
@@ -33,15 +34,16 @@ const createUnavailableEngine = (
   engine: Engine,
   revision: string,
   { missing, waiting }: Extract<Pinned, { ok: false }>,
+  own: OwnMiddleware,
 ): Engine => {
   const lacks = missing.join(", ");
   return {
     ...engine,
     revision,
-    agent: (name) => {
+    agent: (name, _, callerConstraints = null) => {
       const agent = waiting?.agents.find((each) => each.name === name);
       if (agent === undefined) return missingAgent(name, lacks);
-      return createWaitingAgent({ ...engine.team, ...waiting }, agent, lacks);
+      return createWaitingAgent({ ...engine.team, ...waiting }, own, { agent, callerConstraints }, lacks);
     },
   };
 };
@@ -74,7 +76,8 @@ export const createEngines = (given: EngineOptions): Engines => {
   const known = new Map<string, Engine>();
   const build = (revision: string, definition: string): Engine => {
     const found = teamOf(options.team, revision, definition);
-    if (!found.ok) return createUnavailableEngine(deployed, revision, found);
+    const { middleware = [], checks = [] } = options;
+    if (!found.ok) return createUnavailableEngine(deployed, revision, found, { middleware, checks });
     const { team } = found;
     return createEngine({ ...options, team, ceiling: ceilingOver(options.team, team) });
   };

@@ -130,6 +130,16 @@ export const findUnknownMiddleware = (
     .map(({ kind }) => kind)
     .filter((kind) => !middlewareKinds.includes(kind) && !own.some((each) => each.kind === kind));
 
+/** Lists the named checks of an agent's guardrails that the team's extensions do not define. */
+export const findUnknownChecks = (
+  own: readonly OutputCheck[],
+  { middleware }: AgentConfig,
+): readonly string[] =>
+  middleware
+    .filter(isMiddleware("output_guardrail"))
+    .flatMap(({ params: { check } }) => check ?? [])
+    .filter((check) => !own.some(({ name }) => name === check));
+
 const timeoutOf = (entries: readonly MiddlewareEntry[], count: "active" | "wall"): number | null => {
   const times = entries.flatMap((each) =>
     isMiddleware("timeout")(each) && each.params.count === count ? [each.params.duration] : [],

@@ -172,6 +172,24 @@ test("CF-34 RE-3: the deadline of a run that waits for its agent fires in its ow
   expect(bench.alarm()).toBeNull();
 });
 
+test("CF-34 AG-37: a run whose named check was taken out of the extensions waits: its answer is not let through", async () => {
+  const checked = (params: string): string =>
+    team("Old").replace(
+      "effects: []",
+      `effects: [], middleware: [{ kind: output_guardrail, params: { ${params} } }]`,
+    );
+  const extras = { ...probes(), checks: [{ name: "polite", check: () => "it is not polite" }] };
+  const old = await deployedOf(checked("check: polite"), extras);
+  const bench = opened(await afterDeploy(old, checked("max_length: 9"), probes()));
+  bench.send("Go");
+  await bench.idle();
+  expect(lastEvent(bench, "run_end")).toEqual({});
+  expect(lastEvent(bench, "run_waiting")).toMatchObject({ on: [{ missing: "check polite" }] });
+  bench.deploy(await afterDeploy(old, checked("max_length: 9"), extras));
+  await bench.pass(300_000);
+  expect(lastEvent(bench, "run_end")).toMatchObject({ state: "failed", reason: "output_invalid" });
+});
+
 test("CF-34: a provider that is gone, or is of another kind now, is named", async () => {
   await waits(team("New").replace("name: p,", "name: q,"), "provider p (scripted)", probes());
   const other =

@@ -6,6 +6,7 @@ import type { Memory } from "../definition/memory.ts";
 import { formatReflections } from "../memory/reflections.ts";
 import type { Reflection } from "../state/records.ts";
 import type { Run, BriefingTopic } from "../state/run.ts";
+import { runNumberOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Draft, NewMessage } from "../transaction/draft.ts";
 import { agentOf, emit, createMessage, runOf, threadOf } from "../transaction/draft.ts";
@@ -47,14 +48,14 @@ export const briefingTopicsOf = (
   draft: Draft,
   thread: Thread,
   agent: Agent,
-  { inputs, light, announces }: Pick<Run, "inputs" | "light" | "announces">,
+  { id, inputs, light, announces }: Pick<Run, "id" | "inputs" | "light" | "announces">,
 ): readonly BriefingTopic[] => {
   const { context, reflections } = draft.context.briefing;
   const isFull = !light && !announces;
   if (inputs.length === 0) return [];
   return [
     ...(needsServers(draft, thread.id) ? (["servers"] as const) : []),
-    ...(context !== null && draft.state.nextRun === 1 ? (["context"] as const) : []),
+    ...(context !== null && runNumberOf(id) === 1 ? (["context"] as const) : []),
     ...(reflections !== null && thread.child !== null ? (["reflections"] as const) : []),
     ...(isFull && readsMemory(agent) ? (["memory"] as const) : []),
     ...(isFull && findsFiles(draft, thread, agent) ? (["localize"] as const) : []),

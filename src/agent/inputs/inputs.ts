@@ -98,10 +98,15 @@ export const applyInput = (draft: Draft, input: Input, steering: boolean): void 
     ...(input.sender === null ? {} : { sender: input.sender }),
     ...(steering ? { marks: ["steering"] } : {}),
   });
-  rememberInput(draft, input);
   const thread = threadOf(draft, input.thread);
   if (thread.firstInput === null) thread.firstInput = stored;
-  if (input.origin === "human") resetGuards(draft, thread.id, "input");
+  takeNoteOfInput(draft, input);
+};
+
+/** Lets the memory and the guards of the agent take note of an input. */
+export const takeNoteOfInput = (draft: Draft, input: Input): void => {
+  rememberInput(draft, input);
+  if (input.origin === "human") resetGuards(draft, input.thread, "input");
 };
 
 export const withdrawInput = (draft: Draft, input: Input): void => {

@@ -5,7 +5,7 @@ import { expireQuestion, dropQuestions, answerWait, workingChildrenOf } from "..
 import { performRequest } from "../delegation/requests.ts";
 import { resumePreparing, deferToVerification, startVerification } from "../hooks/preparing.ts";
 import { stopChild } from "../run/cancel.ts";
-import { finishRun, startNextRun } from "../run/runs.ts";
+import { equipLateRun, finishRun, startNextRun } from "../run/runs.ts";
 import type { Slots } from "../run/wait.ts";
 import {
   createSlots,
@@ -13,6 +13,7 @@ import {
   queueForSlot,
   markRunResumed,
   markRunWaiting,
+  showRunWaiting,
   missingAgentLimitMs,
   waitsForPeople,
 } from "../run/wait.ts";
@@ -24,7 +25,7 @@ import { isBreachOpen } from "../state/phase.ts";
 import { childrenOf } from "../state/ask.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeChild, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, changeChild, runOf, threadOf } from "../transaction/draft.ts";
 import { expireAsk, handleReachedLimit } from "../turn/ask-answers.ts";
 import { startAttempt } from "../turn/attempts.ts";
 import { startCalls, recoverRun } from "../turn/calls.ts";
@@ -33,11 +34,14 @@ import { reflectOnErrors, appendResults, startTurn, closeTurn } from "../turn/tu
 import type { ThreadFacts, Step } from "./next.ts";
 import { isDueToEnd, next } from "./next.ts";
 
+/** Steps that need no agent: they end a run, or put right what was lost. */
+const stepsWithoutAgent: readonly Step["do"][] = ["finish", "recover", "stop_children"];
+
 /** A run whose agent is not deployed waits for a day, then fails. Returns whether the thread may go on. */
 const holdUntilAgentExists = (draft: Draft, threadId: string, step: Step): boolean => {
   const run = runOf(draft, threadId);
   const { missing } = agentOf(draft, threadId);
-  if (missing === null || step.do === "finish" || step.do === "recover") return true;
+  if (missing === null || stepsWithoutAgent.includes(step.do)) return true;
   const since = run.missingSince ?? draft.context.now;
   if (draft.context.now >= since + missingAgentLimitMs) {
     const error = `this deployment lacks ${missing}`;
@@ -45,11 +49,8 @@ const holdUntilAgentExists = (draft: Draft, threadId: string, step: Step): boole
     return false;
   }
   if (run.missingSince !== null) return false;
-  emit(draft, threadId, "run_waiting", {
-    on: [{ kind: "config", missing, until: since + missingAgentLimitMs }],
-  });
   run.missingSince = since;
-  run.waitingShown = true;
+  showRunWaiting(draft, threadId, [{ kind: "config", missing, until: since + missingAgentLimitMs }]);
   return false;
 };
 
@@ -126,6 +127,8 @@ const think = (draft: Draft, threadId: string): void => {
   if (run.phase.at !== "ready") return startAttempt(draft, threadId);
   const { child } = threadOf(draft, threadId);
   run.endAfterChildren = null;
+  equipLateRun(draft, threadId);
+  if (run.stop !== null) return;
   if (child !== null && (child.completion !== null || child.handover !== null)) {
     changeChild(draft, threadId, { completion: null, handover: null });
     run.counters.withheld = false;

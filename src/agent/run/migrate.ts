@@ -3,7 +3,7 @@ import type { Json } from "../../chat/message.ts";
 import type { Agent } from "../definition/agent.ts";
 import type { NextMigration, Session } from "../state/session.ts";
 import { hasRun } from "../state/thread.ts";
-import type { Draft } from "../transaction/draft.ts";
+import type { Draft, DraftThread } from "../transaction/draft.ts";
 import { assign, emit, recordEffects, threadOf } from "../transaction/draft.ts";
 
 /** Migrates a session to another revision of its team's definition, in one commit. */
@@ -39,6 +39,14 @@ const keep = (states: States, keys: readonly string[]): States =>
 const droppedOf = (before: States, after: States): readonly string[] =>
   Object.keys(before).filter((key) => !(key in after));
 
+/** Gives the agents above a called one their names in the target. */
+const renameCallers = (thread: DraftThread, agents: AgentNames): void => {
+  const { child } = thread;
+  if (child === null) return;
+  const chain = child.callerConstraints.chain.map((name) => newNameOf(agents, name));
+  thread.child = { ...child, callerConstraints: { ...child.callerConstraints, chain } };
+};
+
 /** Gives a thread its agent of the target; removes the state of effects and guards that this agent lacks. */
 const migrateThread = (
   draft: Draft,
@@ -62,6 +70,7 @@ const migrateThread = (
   const forgotten = droppedKeys.length === 0 ? [] : [{ thread: threadId, dropped_state: droppedKeys }];
   if (droppedKeys.length > 0) recordEffects(draft, threadId, effects);
   assign(thread, { agent, effects, guards });
+  renameCallers(thread, agents);
   return [...renamed, ...forgotten];
 };
 

@@ -27,6 +27,7 @@ import {
   appendAgentResult,
   returnInputs,
   emptyInbox,
+  takeNoteOfInput,
 } from "../inputs/inputs.ts";
 import { rememberInput, rememberRun } from "../memory/memories.ts";
 import { toApiLimits, costOf } from "../state/budget.ts";
@@ -86,6 +87,9 @@ const plainBegin: RunBegin = { inputs: [], light: false, outputSchema: null, ann
 const isPlanWanted = ({ planBeforeExecute }: Agent, { inputs, light, announces }: RunBegin): boolean =>
   planBeforeExecute !== false && inputs.length > 0 && !light && !announces;
 
+/** The target of a run whose agent the deployment lacks, so that it could give the run nothing yet. */
+const noTarget: Run["target"] = { provider: "", model: "", window: 0 };
+
 const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin): DraftRun => {
   const { now } = draft.context;
   return {
@@ -97,10 +101,29 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
     deadline: deadlineOf(agent, now, begin.announces),
     clock: startClock(agent.limits.activeMs, now),
     outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
-    briefingTopics: briefingTopicsOf(draft, thread, agent, begin),
-    plan: isPlanWanted(agent, begin) ? newPlan : null,
-    target: targetAt(agent, turnFallbackChain(draft, thread.id).current),
+    target: noTarget,
   };
+};
+
+/** Gives a run what its agent decides at its start: a model, topics, a plan, and effects and guards that begin anew. */
+const equipRun = (draft: Draft, threadId: string): void => {
+  const thread = threadOf(draft, threadId);
+  const agent = agentOf(draft, threadId);
+  const run = runOf(draft, threadId);
+  run.briefingTopics = briefingTopicsOf(draft, thread, agent, run);
+  run.plan = isPlanWanted(agent, run) ? newPlan : null;
+  if (agent.missing === null) run.target = targetAt(agent, turnFallbackChain(draft, threadId).current);
+  resetEffects(draft, threadId);
+  resetGuards(draft, threadId, "run");
+};
+
+/** Equips a run before its first turn that began while the deployment lacked its agent. */
+export const equipLateRun = (draft: Draft, threadId: string): void => {
+  const { inputs, target } = runOf(draft, threadId);
+  if (target.model !== noTarget.model) return;
+  equipRun(draft, threadId);
+  for (const input of inputs.flatMap((id) => findInput(draft, id) ?? [])) takeNoteOfInput(draft, input);
+  guardContextWindow(draft, threadId);
 };
 
 /**
@@ -126,8 +149,7 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
     draft.blobs.push({ id: constraintsBlobId(run.id), text: JSON.stringify(thread.child.callerConstraints) });
   thread.run = run;
   if (run.announces) thread.announce = announcementOf(thread, run);
-  resetEffects(draft, thread.id);
-  resetGuards(draft, thread.id, "run");
+  equipRun(draft, thread.id);
   emit(draft, thread.id, "run_start", {
     inputs: run.inputs,
     revision: draft.state.revision,

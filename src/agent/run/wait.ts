@@ -82,6 +82,17 @@ const awaitedChildren = (session: Session, threadId: string, run: Run): readonly
         .filter((slot) => typeof slot === "string")
     : openChildren(session, threadId).map(({ id }) => id);
 
+/** Returns whether only the deployment can move a thread: it lacks its agent, or those of all agents that it called and awaits. */
+export const waitsForConfig = (session: Session, threadId: string): boolean => {
+  const run = session.threads[threadId]?.run ?? null;
+  if (run === null || run.missingSince !== null) return run !== null;
+  const onlyAwaits = findWaitReasons(session, threadId, run).every(({ kind }) => kind === "thread");
+  if (!run.waitingShown || !onlyAwaits) return false;
+  const awaited = awaitedChildren(session, threadId, run);
+  const working = openChildren(session, threadId).filter(({ id }) => awaited.includes(id));
+  return working.length > 0 && working.every(({ id }) => waitsForConfig(session, id));
+};
+
 /** Lists the open asks that the run of a thread waits for, its own first, then those of the agents that it called. */
 export const awaitedAsks = (session: Session, threadId: string): readonly string[] => {
   const run = ownEntry(session.threads, threadId)?.run ?? null;
@@ -95,17 +106,22 @@ export const awaitedAsks = (session: Session, threadId: string): readonly string
 export const markRunWaiting = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   if (run.waitingShown) return;
-  emit(draft, threadId, "run_waiting", { on: findWaitReasons(draft.state, threadId, run) });
-  run.waitingShown = true;
+  showRunWaiting(draft, threadId, findWaitReasons(draft.state, threadId, run));
+};
+
+/** Reports a run that waits; a session whose runs all wait gives back its lease. */
+export const showRunWaiting = (draft: Draft, threadId: string, on: readonly WaitReason[]): void => {
+  emit(draft, threadId, "run_waiting", { on });
+  runOf(draft, threadId).waitingShown = true;
   if (areAllParked(draft.state)) closeLease(draft);
 };
 
-/** Returns whether every run waits, and none for a model call or an effect: the session may rest for long. */
-const areAllParked = (session: Session): boolean =>
-  Object.values(session.threads).every(
-    ({ run }) =>
-      run === null || (run.waitingShown && run.phase.at !== "waiting" && run.phase.at !== "preparing"),
-  );
+/** Returns whether a run waits, and for no model call or effect: it may rest for long. */
+const isParked = ({ waitingShown, missingSince, phase }: Run): boolean =>
+  waitingShown && (missingSince !== null || (phase.at !== "waiting" && phase.at !== "preparing"));
+
+const areAllParked = ({ threads }: Session): boolean =>
+  Object.values(threads).every(({ run }) => run === null || isParked(run));
 
 /** Returns whether a called agent of this thread ended, or asked it something, in this very draft. */
 const isMovedByChild = (draft: Draft, threadId: string): boolean =>

@@ -5,7 +5,8 @@ import { isOfKind } from "../../effects/schema.ts";
 import type { Toolbox } from "../../tools/define-tool.ts";
 import { findUnknownEffects } from "../effects.ts";
 import { guardKindsOf } from "../guards.ts";
-import { findUnknownMiddleware } from "../middleware.ts";
+import { findUnknownChecks, findUnknownMiddleware } from "../middleware.ts";
+import type { OutputCheck } from "../middleware.ts";
 import { providerOf } from "../models/models.ts";
 
 /** Finds what a definition needs and this deployment lacks. */
@@ -18,8 +19,9 @@ export interface Deployment {
   readonly guards: readonly Guard[];
   /** Effects of the team's extensions. */
   readonly effects: readonly Effect[];
-  /** Middleware of the team's extensions. */
+  /** Middleware and named checks of the team's extensions. */
   readonly middleware: readonly Middleware[];
+  readonly checks: readonly OutputCheck[];
   /** Provider kinds that have a client. */
   readonly kinds: readonly string[];
 }
@@ -50,7 +52,7 @@ const findLackedGuards = ({ guards }: Deployment, agent: AgentConfig): readonly 
 const summaryProviders = ({ effects }: AgentConfig): readonly string[] =>
   effects.filter(isOfKind("compact")).flatMap(({ params }) => params.summary_provider ?? []);
 
-/** Lists the missing providers, fallbacks, toolboxes, tools, guards, effects and middleware of an agent, each once. */
+/** Lists the missing providers, fallbacks, toolboxes, tools, guards, effects, middleware and checks of an agent, each once. */
 export const findLacks = (deployment: Deployment, agent: AgentConfig): readonly string[] => {
   const provider = providerOf(deployment.team, agent.provider);
   const fallbacks = agent.fallbacks ?? provider?.fallbacks ?? [];
@@ -61,6 +63,7 @@ export const findLacks = (deployment: Deployment, agent: AgentConfig): readonly 
     ...findLackedGuards(deployment, agent),
     ...findUnknownEffects(deployment.effects, agent).map((kind) => `effect ${kind}`),
     ...findUnknownMiddleware(deployment.middleware, agent).map((kind) => `middleware ${kind}`),
+    ...findUnknownChecks(deployment.checks, agent).map((name) => `check ${name}`),
   ];
   return [...new Set(found)];
 };

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import type { MigrationTarget } from "../../agent/run/migrate.ts";
 import { findMissingAgents, migrateSession } from "../../agent/run/migrate.ts";
+import { waitsForConfig } from "../../agent/run/wait.ts";
 import { hasRun } from "../../agent/state/thread.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
 import { createDraft } from "../../agent/transaction/draft.ts";
@@ -50,8 +51,8 @@ export const migrateOperation = defineWrite({
     if (target === null) return refuseField("not_found", "/to", "no such revision is kept here");
     const later = when === "next_run" && hasRun(draft.state);
     const done = { when: later ? "next_run" : "now", dry_run: isDry };
-    // A run whose agent the deployment lacks may go on at another revision.
-    if (!later) requireRest(draft, ({ missingSince }) => missingSince === null);
+    // A run whose agent the deployment lacks, or which waits for such a one, may go on at another revision.
+    if (!later) requireRest(draft, (id) => !waitsForConfig(draft.state, id));
     requireAgents(draft, target, agents);
     const { revision: from } = draft.state;
     if (target.revision === from && Object.keys(agents).length === 0) {

@@ -4,7 +4,6 @@ import { advanceSession } from "../../agent/loop/advance.ts";
 import { runRecordOf } from "../../agent/run/runs.ts";
 import { shownWaitReasons } from "../../agent/run/wait.ts";
 import { noFunds, noSpending } from "../../agent/state/budget.ts";
-import type { Run } from "../../agent/state/run.ts";
 import type { Session } from "../../agent/state/session.ts";
 import { newThread, sessionStatusOf, waitingInputsOf } from "../../agent/state/thread.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
@@ -321,10 +320,10 @@ export const patchOperation = defineWrite({
   run: patchSession,
 });
 
-/** Refuses an operation that needs a session without a run, or at least without one of some kind. */
-export const requireRest = ({ state }: Draft, isBusy: (run: Run) => boolean = () => true): void => {
+/** Refuses an operation that needs a session without a run, or at least without a thread of some kind that has one. */
+export const requireRest = ({ state }: Draft, isBusy: (threadId: string) => boolean = () => true): void => {
   for (const thread of Object.values(state.threads))
-    if (thread.run !== null && isBusy(thread.run))
+    if (thread.run !== null && isBusy(thread.id))
       refuse("session_busy", "a run is active; cancel it first", {
         retryAfterMs: busyRetryMs,
         meta: { run: runRecordOf(thread, thread.run) as unknown as Json },
