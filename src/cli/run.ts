@@ -16,21 +16,34 @@ const projectCommands: ProjectCommands = {
   deploy: async (...given) => (await import("./deploy/deploy.ts")).runDeploy(...given),
 };
 
-/** Returns whether `explain` describes the product and not a team. */
-const isGeneral = ({ kinds, effects, tools }: CommandArguments["flags"]): boolean =>
-  [kinds, effects, tools].includes(true);
+/** Flags by which `explain` describes the product and not a team. */
+const generalFlags = ["kinds", "effects", "tools"] as const;
+
+/** Returns what is wrong with the names of `explain`; null if nothing is. */
+const findExplainProblem = ({ names, flags }: CommandArguments): string | null => {
+  const [general, another] = generalFlags.filter((each) => flags[each] === true);
+  if (another !== undefined) return `explain describes one thing at a time: --${general} or --${another}`;
+  if (general !== undefined)
+    return names.length === 0 ? null : `explain --${general} is the same for every team, and takes no name`;
+  return names.length === 1 || names.length === 2
+    ? null
+    : "explain needs a team, and may name one of its agents";
+};
 
 const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "deploy"]);
 
 /** Returns what is wrong with the names of a command; null if nothing is. */
-const findNamesProblem = ({ command, names, flags }: CommandArguments): string | null => {
+const findNamesProblem = (given: CommandArguments): string | null => {
+  const { command, names, flags } = given;
   if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
+  if (command === "build" && names.length > 0 && flags.all === true)
+    return "build takes teams or --all, and not both";
   if (namesOneTeam.has(command) && names.length !== 1) return `${command} needs the name of one team`;
-  if (command === "explain" && !isGeneral(flags) && (names.length < 1 || names.length > 2)) {
-    return "explain needs a team, and may name one of its agents";
-  }
+  if (flags.from !== undefined && flags.import !== undefined)
+    return "new-team copies a team with --from or takes over a file with --import, and not both";
   const teams = command === "explain" ? names.slice(0, 1) : names;
-  return teams.map(teamNameProblem).find((problem) => problem !== null) ?? null;
+  const problem = command === "explain" ? findExplainProblem(given) : null;
+  return problem ?? teams.map(teamNameProblem).find((each) => each !== null) ?? null;
 };
 
 /** Returns a command that runs only if its names are possible names of teams. */

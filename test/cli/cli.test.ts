@@ -311,7 +311,7 @@ test("CF-37: new-team copies a team, keeps comments, and the copy is valid", asy
     "  npx limpet deploy acme",
   ]);
   expect(read("config/acme/team.yaml")).toBe(read("config/assistant/team.yaml"));
-  const environment = environmentText("acme", ["ANTHROPIC_API_KEY"]);
+  const environment = environmentText("acme", { draft: null, secrets: { ANTHROPIC_API_KEY: [] } });
   expect(environment).toContain('secrets = { required = ["LIMPET_ADMIN_KEY", "ANTHROPIC_API_KEY"] }');
   expect(read("wrangler.toml")).toBe(`${before.trimEnd()}\n${environment}`);
   expect((await call("build", "acme")).code).toBe(0);
@@ -525,6 +525,25 @@ test("CF-37 AP-53: what is mistyped is told with the nearest name, and where all
       ["--agent needs a value", own("chat")],
     ],
     [["build"], ["build needs a team, or --all", own("build")]],
+    [
+      ["build", "nobody", "--all"],
+      ["build takes teams or --all, and not both", own("build")],
+    ],
+    [
+      ["explain", "default", "--kinds"],
+      ["explain --kinds is the same for every team, and takes no name", own("explain")],
+    ],
+    [
+      ["explain", "--kinds", "--tools"],
+      ["explain describes one thing at a time: --kinds or --tools", own("explain")],
+    ],
+    [
+      ["new-team", "acme", "--from", "default", "--import", "team.yaml"],
+      [
+        "new-team copies a team with --from or takes over a file with --import, and not both",
+        own("new-team"),
+      ],
+    ],
   ];
   for (const [given, lines] of told)
     expect([given, await call(...given)]).toEqual([given, { code: 2, lines }]);
