@@ -1,7 +1,7 @@
 import { countCharacters } from "../../chat/text.ts";
 import { maximumBytes } from "../document/safety.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
-import { readTextFile } from "./files-map.ts";
+import { isForeign, readTextFile } from "./files-map.ts";
 
 /** File of `context/`, with its length in characters. */
 export interface ContextFile {
@@ -55,6 +55,7 @@ const importable = /\.(?:[cm]?[jt]s|json)$/;
 
 /** Returns why a file of the team folder has no use; null if it has one. */
 const unusedText = (path: string, files: TeamFiles): string | null => {
+  if (isForeign(path)) return `nothing reads this ${path.endsWith("/") ? "folder" : "hidden file"}`;
   const folder = /^skills\/[^/]+\//.exec(path)?.[0];
   if (folder !== undefined && !files.has(`${folder}SKILL.md`))
     return `${folder} has no SKILL.md, so this file is not used`;

@@ -6,6 +6,11 @@ import { decodeText } from "../document/safety.ts";
 /** Files of a team folder by their path in it, like `skills/review/SKILL.md`. */
 export type TeamFiles = ReadonlyMap<string, string | Uint8Array>;
 
+const foreignPath = /(?:^|\/)(?:\.|node_modules\/)/;
+
+/** Returns whether a path is what other programs leave in a folder: hidden files, like an editor's, and packages. */
+export const isForeign = (path: string): boolean => foreignPath.test(path);
+
 /** Collector of the diagnostics of a team folder. */
 export interface FolderReport {
   readonly found: Diagnostic[];
