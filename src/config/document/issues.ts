@@ -136,7 +136,9 @@ const notOneOfIssue = (values: readonly unknown[], path: Path, node: Located | u
   const list = allowed.map((value) => (value === "" ? '""' : value)).join(", ");
   if (!sameType) {
     const expected = values.length === 1 ? list : `one of ${list}`;
-    const hint = typeHint(values.some((value) => typeof value === "boolean") ? "boolean" : "", node);
+    const isMeant = node?.kind === "scalar" && allowed.includes(String(node.value));
+    const type = values.some((value) => typeof value === "boolean") ? "boolean" : "";
+    const hint = typeHint(isMeant ? typeof values[0] : type, node);
     return valueIssue(path, "wrong_type", `expected ${expected}, found ${foundIn(node)}`, hint);
   }
   const hint = suggestFor(String(node.value), allowed) ?? `allowed: ${list}`;
