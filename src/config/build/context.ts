@@ -63,10 +63,21 @@ const unusedText = (path: string, files: TeamFiles): string | null => {
   return usedFiles.some((pattern) => pattern.test(path)) ? null : "nothing reads this file";
 };
 
+/** Ways to make a file that nothing reads what it seems to be meant as, by its path. */
+const waysOut: readonly (readonly [RegExp, string])[] = [
+  [/^skills\/([^/]+)\.md$/, "a skill is a folder: make this skills/$1/SKILL.md"],
+  [/^context\/.+\/([^/]+\.md)$/, "move it to context/$1: folders in context/ are not read"],
+  [/^context\/([^/]+)\.(?:txt|md|mdx|markdown)$/i, "rename it to $1.md"],
+  [/^scripts\/([^/]+)\.yml$/, "rename it to $1.yaml"],
+  [/^.+\/([^/]+\.test\.ts)$/, "move it beside team.yaml: $1"],
+];
+
 /** Warns about files that nothing uses. */
 export const checkUnusedFiles = (report: FolderReport, files: TeamFiles): void => {
   for (const path of files.keys()) {
     const text = unusedText(path, files);
-    if (text !== null) report.addFile("unused_file", path, text);
+    const [pattern, way] = waysOut.find(([known]) => known.test(path)) ?? [];
+    const hint = pattern === undefined || isForeign(path) ? undefined : path.replace(pattern, way ?? "");
+    if (text !== null) report.addFile("unused_file", path, text, hint);
   }
 };

@@ -44,15 +44,22 @@ export const createFolderReport = (folder: string): FolderReport => {
   };
 };
 
-/** Reads a text file of at most `maximum` bytes; returns null, with a diagnostic, if it cannot be used. */
+/** Reads a text file of at most `maximum` bytes; returns null, with a diagnostic, if it cannot be used. The hint is for what is no text. */
 export const readTextFile = (
   report: FolderReport,
   path: string,
   content: string | Uint8Array,
   maximum: number,
+  hint?: string,
 ): string | null => {
   const { text, finding } = decodeText(content, maximum);
   if (finding === null) return text;
-  report.add(finding.code, createPlacer(report.label(path), text)(finding.offset), "", finding.message);
+  report.add(
+    finding.code,
+    createPlacer(report.label(path), text)(finding.offset),
+    "",
+    finding.message,
+    finding.code === "not_utf8" ? hint : undefined,
+  );
   return null;
 };

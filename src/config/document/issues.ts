@@ -6,7 +6,7 @@ import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
 import { nodeAt } from "./located.ts";
-import { explainDash } from "./syntax-faults.ts";
+import { explainDash, explainInvisible } from "./syntax-faults.ts";
 import { createSuggester, suggestFor } from "./suggest.ts";
 
 /** Finding of the schema, in the loader's codes and words. */
@@ -110,6 +110,9 @@ const findKeyBelow = (path: Path, key: string, { root, whole }: CheckedValue): s
   return undefined;
 };
 
+const joinHints = (...hints: readonly (string | undefined)[]): string | undefined =>
+  hints.filter((hint) => hint !== undefined).join(" ") || undefined;
+
 const unknownKeyIssues = (
   issue: z.core.$ZodIssueUnrecognizedKeys,
   path: Path,
@@ -125,7 +128,7 @@ const unknownKeyIssues = (
       path: [...path, key],
       which: "key",
       message: guards ? `there is no guard "${key}"` : `unknown key "${key}"`,
-      hint: below === undefined ? suggest(key) : `did you mean "${below}"?`,
+      hint: joinHints(below === undefined ? suggest(key) : `did you mean "${below}"?`, explainInvisible(key)),
     };
   });
 };
@@ -249,13 +252,18 @@ const nestedHint = "a list in a list is not joined with it: write its entries ou
 
 const dashHint = "begin each entry of the list with a dash";
 
-/** Returns how a text becomes a list of one entry. */
-const oneItemHint = (text: string): string | undefined =>
-  explainDash(text) ?? (namePattern.test(text) ? `write [${text}]` : undefined);
+/** Returns how a text becomes a list: of one name, or of several with commas between them. */
+const itemsHint = (text: string): string | undefined => {
+  const names = text.split(",").map((name) => name.trim());
+  return (
+    explainDash(text) ??
+    (names.every((name) => namePattern.test(name)) ? `write [${names.join(", ")}]` : undefined)
+  );
+};
 
 /** Returns how the value in the place of a list becomes one. */
 const listHint = (path: Path, node: Located, { root, whole }: CheckedValue): string | undefined => {
-  if (node.kind === "scalar") return typeof node.value === "string" ? oneItemHint(node.value) : undefined;
+  if (node.kind === "scalar") return typeof node.value === "string" ? itemsHint(node.value) : undefined;
   const [begun, first] = (node.kind === "map" ? [...node.entries] : [])[0] ?? [];
   if (begun === undefined) return undefined;
   const keys = keysAt(root, [...path, 0], whole);
@@ -263,6 +271,8 @@ const listHint = (path: Path, node: Located, { root, whole }: CheckedValue): str
   const isNamed = keys.includes("name") && first?.node.kind === "map" && namePattern.test(begun);
   return explainDash(begun) ?? (isNamed ? `${dashHint}: - name: ${begun}` : dashHint);
 };
+
+const textHint = "write the text itself; after | it may have many lines";
 
 const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, checked: CheckedValue): ShapeIssue => {
   const node = nodeAt(checked.root, path);
@@ -272,6 +282,7 @@ const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, checked: Chec
   const wrong = wrongTypeIssue(path, issue.expected, node);
   const isOther = node.kind === "list" || (node.kind === "scalar" && node.value !== null);
   if (issue.expected === "object" && isOther) return { ...wrong, hint: mapHint(path, checked) };
+  if (path.at(-1) === "instructions" && node.kind !== "scalar") return { ...wrong, hint: textHint };
   if (issue.expected !== "array") return wrong;
   return { ...wrong, hint: listHint(path, node, checked) ?? wrong.hint };
 };
