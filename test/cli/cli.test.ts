@@ -260,6 +260,21 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
   ]);
 });
 
+test("CF-6: where extensions.ts throws is told in a project whose folder has blanks and brackets in its name", async () => {
+  const { root: folder, write } = place();
+  const root = join(folder, "my project (1) é");
+  write("my project (1) é/config/acme/team.yaml", team());
+  write(
+    "my project (1) é/config/acme/extensions.ts",
+    "export const effects = [];\nthrow new Error('no tides');\n",
+  );
+  const lines: string[] = [];
+  expect(await run(["validate", "acme"], { root, print: (line) => lines.push(line) })).toBe(1);
+  expect(lines).toEqual([
+    "config/acme/extensions.ts:2:7 error extension_invalid: the file could not be loaded: no tides",
+  ]);
+});
+
 test("CF-6 CF-37: what the types forbid in extensions.ts is told with its place, where nothing else is wrong", async () => {
   const { call, root, write } = place();
   for (const name of ["node_modules", "src", "tsconfig.json"])

@@ -33,11 +33,14 @@ test("CF-1: a link that leads to nothing is an error: what it stood for would be
   write("config/acme/team.yaml", team());
   write("config/acme/context/tides.md", "Low water is at nine.");
   symlinkSync("../../../common/house.md", join(root, "config/acme/context/house.md"));
+  symlinkSync("itself.md", join(root, "config/acme/context/itself.md"));
   symlinkSync("me@harbour.4711", join(root, "config/acme/context/.#tides.md"));
   expect(await call("validate", "acme")).toEqual({
     code: 1,
     lines: [
       "config/acme/context/house.md:1:1 error file_missing: this link leads to nothing",
+      "  remove it, or make what it leads to",
+      "config/acme/context/itself.md:1:1 error file_missing: this link leads to nothing",
       "  remove it, or make what it leads to",
     ],
   });

@@ -13,6 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import type { Stats } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
 import type { Diagnostic } from "../document/diagnostics.ts";
 import type { TeamFiles } from "./files-map.ts";
@@ -30,9 +31,19 @@ export const teamFolder = (root: string, team: string): string => join(root, "co
 
 type PathKind = "file" | "folder" | "dead link" | "other";
 
+/** Returns what a path leads to; undefined if that is nothing, or only the path itself. */
+const targetOf = (path: string): Stats | undefined => {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (fault) {
+    if (fault instanceof Error && "code" in fault && fault.code === "ELOOP") return undefined;
+    throw fault;
+  }
+};
+
 /** Returns what a path is, with links followed. */
 const kindOf = (path: string): PathKind => {
-  const found = statSync(path, { throwIfNoEntry: false });
+  const found = targetOf(path);
   if (found === undefined)
     return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? "dead link" : "other";
   if (found.isDirectory()) return "folder";
