@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -75,6 +75,25 @@ test("CF-4 CF-1: what editors, systems and package managers leave in a team's fo
   const built = read(".limpet/acme/team.js");
   expect(built).toContain("table.md");
   expect(built).not.toMatch(/Bud1|swp|house/);
+});
+
+test("CF-7: a file of any size is a diagnostic: of a huge one only the beginning is read", async () => {
+  const { root, write, call, remove } = createShippedPlace();
+  onTestFinished(remove);
+  write("config/acme/team.yaml", team());
+  write("config/acme/skills/tides/SKILL.md", "Times are UTC.");
+  // Files without content take no place on the disk.
+  for (const path of ["dump.bin", "skills/tides/table.csv"]) {
+    write(`config/acme/${path}`, "");
+    truncateSync(join(root, "config/acme", path), 3 * 1024 ** 3);
+  }
+  expect(await call("validate", "acme")).toEqual({
+    code: 1,
+    lines: [
+      "config/acme/dump.bin:1:1 warning unused_file: nothing reads this file",
+      "config/acme/skills/tides/table.csv:1:1 error file_too_large: the file has more than 262144 bytes, and no more are allowed",
+    ],
+  });
 });
 
 test("CF-4 CF-9: a file beside a skill may have a name that objects have for themselves", async () => {

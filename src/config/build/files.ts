@@ -1,11 +1,15 @@
 import {
+  closeSync,
   existsSync,
+  fstatSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -101,12 +105,26 @@ export const findMisnamedTeams = (root: string): Diagnostic[] =>
     return [{ ...place, severity: "error", code: "invalid_value", path: "", message, hint }];
   });
 
+/** Bytes that are read of a file: more than any file of a team may have, and fewer than would fill the memory. */
+const mostBytes = 4 * 1024 * 1024;
+
+/** Reads a file, of a larger one only its beginning. */
+const readStart = (path: string): Uint8Array => {
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(Math.min(fstatSync(file).size, mostBytes));
+    return bytes.subarray(0, readSync(file, bytes));
+  } finally {
+    closeSync(file);
+  }
+};
+
 /** Reads all files of a team folder by their path in it, sorted; returns none if there is no such folder. */
 export const readTeamFiles = (root: string, team: string): TeamFiles => {
   const found = listTeamEntries(root, team).filter(({ kind }) => kind === "file" || kind === "folder");
   const folder = teamFolder(root, team);
   return new Map(
-    found.map(({ path, kind }) => [path, kind === "folder" ? "" : readFileSync(join(folder, path))]),
+    found.map(({ path, kind }) => [path, kind === "folder" ? "" : readStart(join(folder, path))]),
   );
 };
 
