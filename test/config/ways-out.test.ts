@@ -41,6 +41,18 @@ test("CF-28: a text that is not indented below its | is told so", async () => {
   ]);
 });
 
+test("CF-28: a line with a colon that is not indented below its | is told whose text it may be", async () => {
+  expect(await said(team({ agent: "    instructions: |\n    Note: be brief." }))).toEqual([
+    'team.yaml:10:5 error unknown_key agents[0].Note: unknown key "Note"\n  did you mean "name"? A line of the text of instructions begins deeper than instructions itself.',
+  ]);
+});
+
+test("CF-28: an effect whose kind stands as a key is told how it is written", async () => {
+  expect(await said(team({ agent: "    effects: [{ compact: { threshold: 0.5 } }]" }))).toEqual([
+    'team.yaml:9:17 error missing_key agents[0].effects[0].kind: "kind" is required here\n  write it as { kind: compact, params: { … } }',
+  ]);
+});
+
 test("CF-28: names with commas between them are told how they become a list", async () => {
   expect(await said(team().replace("[filesystem]", "filesystem, exec"))).toEqual([
     "team.yaml:8:16 error wrong_type agents[0].toolboxes: expected a list, found a text\n  write [filesystem, exec]",

@@ -5,7 +5,7 @@ import { findMeaning, plainWord } from "./other-words.ts";
 import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
-import { nodeAt } from "./located.ts";
+import { nodeAt, scalarTextOf } from "./located.ts";
 import { explainDash, explainInvisible } from "./syntax-faults.ts";
 import { createSuggester, suggestFor } from "./suggest.ts";
 
@@ -113,6 +113,15 @@ const findKeyBelow = (path: Path, key: string, { root, whole }: CheckedValue): s
 const joinHints = (...hints: readonly (string | undefined)[]): string | undefined =>
   hints.filter((hint) => hint !== undefined).join(" ") || undefined;
 
+/** Explains that a key may be a line of the text above, if that is empty; returns undefined if it is not. */
+const flatTextHint = (map: Located | undefined, key: string): string | undefined => {
+  const entries = map?.kind === "map" ? [...map.entries] : [];
+  const [above, entry] = entries[entries.findIndex(([each]) => each === key) - 1] ?? [];
+  return above !== undefined && entry !== undefined && scalarTextOf(entry.node) === ""
+    ? `A line of the text of ${above} begins deeper than ${above} itself.`
+    : undefined;
+};
+
 const unknownKeyIssues = (
   issue: z.core.$ZodIssueUnrecognizedKeys,
   path: Path,
@@ -128,7 +137,10 @@ const unknownKeyIssues = (
       path: [...path, key],
       which: "key",
       message: guards ? `there is no guard "${key}"` : `unknown key "${key}"`,
-      hint: joinHints(below === undefined ? suggest(key) : `did you mean "${below}"?`, explainInvisible(key)),
+      hint: joinHints(
+        below === undefined ? suggest(key) : `did you mean "${below}"?`,
+        explainInvisible(key) ?? flatTextHint(nodeAt(checked.root, path), key),
+      ),
     };
   });
 };
@@ -155,13 +167,19 @@ const sizeIssue = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, pat
     : valueIssue(path, "out_of_range", describeSize(issue));
 };
 
-const noKindIssue = (
-  issue: z.core.$ZodIssueInvalidUnion,
-  path: Path,
-  node: Located | undefined,
-): ShapeIssue => {
-  if (node === undefined) return missingIssue(path);
+/** Returns how an entry is written whose kind stands in the place of a key; undefined for any other entry. */
+const kindHint = (entry: Located | undefined, kinds: readonly string[]): string | undefined => {
+  const [kind] = entry?.kind === "map" ? entry.entries.keys() : [];
+  return kind !== undefined && kinds.includes(kind)
+    ? `write it as { kind: ${kind}, params: { … } }`
+    : undefined;
+};
+
+const noKindIssue = (issue: z.core.$ZodIssueInvalidUnion, path: Path, root: Located): ShapeIssue => {
+  const node = nodeAt(root, path);
   const options = ("options" in issue ? (issue.options as readonly unknown[]) : []).map(String);
+  if (node === undefined)
+    return { ...missingIssue(path), hint: kindHint(nodeAt(root, path.slice(0, -1)), options) };
   const effect = path.includes("effects");
   if (node.kind !== "scalar" || typeof node.value !== "string") return wrongTypeIssue(path, "string", node);
   const message = `there is no ${effect ? "effect" : "kind"} ${valueText(path, node)}`;
@@ -193,7 +211,7 @@ const unionIssues = (
   checked: CheckedValue,
 ): ShapeIssue[] => {
   const node = nodeAt(checked.root, path);
-  if (issue.errors.length === 0) return [noKindIssue(issue, path, node)];
+  if (issue.errors.length === 0) return [noKindIssue(issue, path, checked.root)];
   if (node === undefined) return [missingIssue(path)];
   const meant = findMeantBranch(issue);
   if (meant !== undefined) return meant.flatMap((inner) => toIssues(inner, path, checked));
