@@ -139,7 +139,8 @@ const startWrangler = (
   const child = spawn(process.execPath, [wrangler, "dev", ...args, ...own], {
     cwd: root,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
-    env: { ...memory, ...compileCache, ...process.env },
+    // Wrangler would take this for the environment where the command line names none.
+    env: { ...memory, ...compileCache, ...process.env, CLOUDFLARE_ENV: undefined },
   });
   child.on("message", (message) => {
     const port = readReadyPort(message);
@@ -286,11 +287,12 @@ const commandFor = async (team: string): Promise<string> => {
   return `npm start --${environment} --port ${await freePort()}`;
 };
 
-/** Returns whether a team can be served; prints a sentence about what is missing. */
-const isServable = (team: string): boolean => {
+/** Returns whether a team can be served at a host; prints a sentence about what is wrong. */
+const isServable = async (team: string, host: string): Promise<boolean> => {
   const problem = findTeamProblem(root, team);
-  if (problem !== null) print(problem);
-  return problem === null;
+  if (problem === null) return isOwnAddress(host);
+  print(problem);
+  return false;
 };
 
 /** Claims the folder of sessions and returns whether it and the port are free; prints a sentence about what is not. */
@@ -316,8 +318,8 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const sessions = folder ?? `.wrangler/state/${team}`;
   const args = [...rest, "--persist-to", sessions];
   const port = readPort(wanted ?? readDevPort(readWranglerFile(root)) ?? "8787");
-  if (port === null || !isServable(team) || !(await isOwnAddress(host))) process.exit(1);
-  if (!(await isFree(team, sessions, port))) process.exit(1);
+  if (port === null || !(await isServable(team, host)) || !(await isFree(team, sessions, port)))
+    process.exit(1);
   await awaitFirstBuild(root, team, print);
   print("Starting the server …");
   const reportTypes = createTypeReport(root, team, print);
