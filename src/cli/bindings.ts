@@ -103,7 +103,8 @@ export const findEntryProblem = (file: WranglerFile, team: string): string | nul
   const place = `[env.${team}] in wrangler.toml`;
   if (main === undefined)
     return `${place} lacks the key main, so wrangler would use that of team default: add ${own}.`;
-  const [, other = team] = /(?:^|\/)\.limpet\/([^/]+)\/worker\.js$/.exec(String(main)) ?? [];
+  const [, other = team] =
+    /(?:^|\/)\.limpet\/([^/]+)\/worker\.js$/.exec(typeof main === "string" ? main : "") ?? [];
   if (other !== team) return `${place} names the Worker of team ${other}: write ${own}.`;
   if (!leavesOut(asTable(build ?? file.content["build"])["command"], team)) return null;
   return build === undefined

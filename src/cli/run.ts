@@ -16,11 +16,13 @@ const projectCommands: ProjectCommands = {
   deploy: async (...given) => (await import("./deploy/deploy.ts")).runDeploy(...given),
 };
 
+/** Finds what is wrong with the names and flags of a command; null if nothing is. */
+type FindProblem = (given: CommandArguments) => string | null;
+
 /** Flags by which `explain` describes the product and not a team. */
 const generalFlags = ["kinds", "effects", "tools"] as const;
 
-/** Returns what is wrong with the names of `explain`; null if nothing is. */
-const findExplainProblem = ({ names, flags }: CommandArguments): string | null => {
+const findExplainProblem: FindProblem = ({ names, flags }) => {
   const [general, another] = generalFlags.filter((each) => flags[each] === true);
   if (another !== undefined) return `explain describes one thing at a time: --${general} or --${another}`;
   if (general !== undefined)
@@ -30,19 +32,31 @@ const findExplainProblem = ({ names, flags }: CommandArguments): string | null =
     : "explain needs a team, and may name one of its agents";
 };
 
-const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "deploy"]);
+const findBuildProblem: FindProblem = ({ names, flags }) => {
+  if (names.length > 0 && flags.all === true) return "build takes teams or --all, and not both";
+  return names.length > 0 || flags.all === true ? null : "build needs a team, or --all";
+};
+
+const findCountProblem: FindProblem = ({ command, names }) =>
+  names.length === 1 ? null : `${command} needs the name of one team`;
+
+const findNewTeamProblem: FindProblem = (given) =>
+  given.flags.from !== undefined && given.flags.import !== undefined
+    ? "new-team copies a team with --from or takes over a file with --import, and not both"
+    : findCountProblem(given);
+
+const problemFinders: ReadonlyMap<string | undefined, FindProblem> = new Map([
+  ["build", findBuildProblem],
+  ["explain", findExplainProblem],
+  ["new-team", findNewTeamProblem],
+  ["deploy", findCountProblem],
+]);
 
 /** Returns what is wrong with the names of a command; null if nothing is. */
-const findNamesProblem = (given: CommandArguments): string | null => {
-  const { command, names, flags } = given;
-  if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
-  if (command === "build" && names.length > 0 && flags.all === true)
-    return "build takes teams or --all, and not both";
-  if (namesOneTeam.has(command) && names.length !== 1) return `${command} needs the name of one team`;
-  if (flags.from !== undefined && flags.import !== undefined)
-    return "new-team copies a team with --from or takes over a file with --import, and not both";
+const findNamesProblem: FindProblem = (given) => {
+  const { command, names } = given;
+  const problem = problemFinders.get(command)?.(given) ?? null;
   const teams = command === "explain" ? names.slice(0, 1) : names;
-  const problem = command === "explain" ? findExplainProblem(given) : null;
   return problem ?? teams.map(teamNameProblem).find((each) => each !== null) ?? null;
 };
 
