@@ -4,7 +4,7 @@ import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { commandLines, readChoice } from "./asks.ts";
 import { chat } from "./chat.ts";
-import type { Flags, RemoteContext } from "./context.ts";
+import type { CommandFlags, RemoteContext } from "./context.ts";
 import { UsageError } from "./context.ts";
 import { eventLine } from "./event-line.ts";
 import { manageKeys } from "./keys.ts";
@@ -22,14 +22,14 @@ interface RemoteCommand {
   readonly run: (context: RemoteContext) => Promise<ExitCode>;
 }
 
-const rowsOf = ({ limit = "50" }: Flags): number => {
+const rowsOf = ({ limit = "50" }: CommandFlags): number => {
   const rows = Number(limit);
   if (Number.isInteger(rows) && rows >= 1 && rows <= pageLimit) return rows;
   throw new UsageError(`--limit is how many sessions are shown: a number from 1 to ${pageLimit}`);
 };
 
 /** Returns the line about the rest of a list, and how to show it. */
-const moreLine = ({ agent, limit }: Flags, cursor: string): string => {
+const moreLine = ({ agent, limit }: CommandFlags, cursor: string): string => {
   const flags = Object.entries({ agent, limit, cursor }).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name} ${value}`],
   );
@@ -183,7 +183,7 @@ const answerAsk = async (context: RemoteContext): Promise<ExitCode> => {
 
 const modes = ["reject", "queue", "steer", "interrupt", "rollback"] as const;
 
-const modeOf = ({ "on-busy": given }: Flags): (typeof modes)[number] | undefined => {
+const modeOf = ({ "on-busy": given }: CommandFlags): (typeof modes)[number] | undefined => {
   const mode = modes.find((each) => each === given);
   if (given !== undefined && mode === undefined)
     throw new UsageError(`${given} is not a mode; use ${modes.join(", ")}`);
@@ -202,10 +202,11 @@ const goingOnLines = (session: string, asks: OpenAsks): readonly string[] =>
     ? [`it goes on: limpet chat ${session}`]
     : ["the session waits for an answer:", ...asks.flatMap((ask) => commandLines(session, ask))];
 
-const agentOf = ({ agent }: Flags): { readonly agent?: string } => (agent === undefined ? {} : { agent });
+const agentOf = ({ agent }: CommandFlags): { readonly agent?: string } =>
+  agent === undefined ? {} : { agent };
 
 /** Refuses an agent for a session that exists, since that has its own. */
-const refuseAgent = ({ agent }: Flags, session: string): void => {
+const refuseAgent = ({ agent }: CommandFlags, session: string): void => {
   if (agent === undefined) return;
   throw new UsageError(`--agent is the agent of a new session; ${toPlainText(session)} has its own`);
 };

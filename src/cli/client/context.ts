@@ -7,13 +7,13 @@ import type { Person } from "./person.ts";
 /** Error of an invalid command line; its message says what is valid. */
 export class UsageError extends Error {}
 
-export type Flags = CommandArguments["flags"];
+export type CommandFlags = CommandArguments["flags"];
 
 export interface RemoteContext {
   readonly client: LimpetClient;
   readonly person: Person;
   readonly names: readonly string[];
-  readonly flags: Flags;
+  readonly flags: CommandFlags;
   /** Prints a value as JSON if requested, otherwise the lines for people. */
   readonly show: (value: unknown, lines: () => readonly string[]) => void;
 }

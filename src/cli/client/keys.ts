@@ -1,7 +1,7 @@
 import { allScopes } from "../../session/rpc.ts";
 import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
-import type { Flags, RemoteContext } from "./context.ts";
+import type { CommandFlags, RemoteContext } from "./context.ts";
 import { UsageError } from "./context.ts";
 import { readToEnd } from "./pages.ts";
 import { toPlainText } from "./plain.ts";
@@ -51,7 +51,7 @@ const listKeys = async ({ client, show }: RemoteContext): Promise<ExitCode> => {
 const findUnused = (
   action: string,
   [, word]: readonly string[],
-  { scopes, name, tenant }: Flags,
+  { scopes, name, tenant }: CommandFlags,
 ): string | null => {
   if (action !== "revoke" && word !== undefined)
     return `keys ${action} takes no ${toPlainText(word)}${action === "create" ? "; --name names a key" : ""}`;

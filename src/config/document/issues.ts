@@ -113,14 +113,20 @@ const findKeyBelow = (path: Path, key: string, { root, whole }: CheckedValue): s
 const joinHints = (...hints: readonly (string | undefined)[]): string | undefined =>
   hints.filter((hint) => hint !== undefined).join(" ") || undefined;
 
-/** Explains that a key may be a line of the text above, if that is empty; returns undefined if it is not. */
-const flatTextHint = (map: Located | undefined, key: string): string | undefined => {
+/** Returns the keys of a map that stand below an empty text, with the key of that text, whose lines they may be. */
+const keysBelowEmpty = (map: Located | undefined): ReadonlyMap<string, string> => {
   const entries = map?.kind === "map" ? [...map.entries] : [];
-  const [above, entry] = entries[entries.findIndex(([each]) => each === key) - 1] ?? [];
-  return above !== undefined && entry !== undefined && scalarTextOf(entry.node) === ""
-    ? `A line of the text of ${above} begins deeper than ${above} itself.`
-    : undefined;
+  const isEmpty = (at: number): boolean => {
+    const entry = entries[at]?.[1];
+    return entry !== undefined && scalarTextOf(entry.node) === "";
+  };
+  return new Map(
+    entries.flatMap(([key], at) => (isEmpty(at - 1) ? [[key, entries[at - 1]?.[0] ?? ""]] : [])),
+  );
 };
+
+const flatTextHint = (above: string | undefined): string | undefined =>
+  above === undefined ? undefined : `A line of the text of ${above} begins deeper than ${above} itself.`;
 
 const unknownKeyIssues = (
   issue: z.core.$ZodIssueUnrecognizedKeys,
@@ -130,6 +136,7 @@ const unknownKeyIssues = (
   const guards = path.at(-1) === "guards";
   const known = keysAt(checked.root, path, checked.whole);
   const suggest = createSuggester(known, path);
+  const texts = keysBelowEmpty(nodeAt(checked.root, path));
   return issue.keys.map((key) => {
     const below = findMeaning(path, key, known) === null ? findKeyBelow(path, key, checked) : undefined;
     return {
@@ -139,7 +146,7 @@ const unknownKeyIssues = (
       message: guards ? `there is no guard "${key}"` : `unknown key "${key}"`,
       hint: joinHints(
         below === undefined ? suggest(key) : `did you mean "${below}"?`,
-        explainInvisible(key) ?? flatTextHint(nodeAt(checked.root, path), key),
+        explainInvisible(key) ?? flatTextHint(texts.get(key)),
       ),
     };
   });
