@@ -82,14 +82,34 @@ export const findEnvironment = (file: WranglerFile, team: string): number | null
   return file.text.slice(0, Math.max(0, file.text.search(begin))).split("\n").length;
 };
 
+/** Returns the line of an environment by which wrangler builds its team, and builds it again after a change. */
+export const buildLine = (team: string): string =>
+  `build = { command = "npm run -s limpet -- build ${team}", watch_dir = ["config", ".limpet/console.sha256"] }`;
+
+/** Returns whether a build command of wrangler.toml is one of limpet's that leaves a team out. */
+const leavesOut = (command: unknown, team: string): boolean => {
+  const [, words] = /\blimpet(?: --)? build\b(.*)/.exec(String(command)) ?? [];
+  return words !== undefined && !words.split(/\s+/).some((word) => word === team || word === "--all");
+};
+
 /**
- * Returns the problem of an environment that names no entry point: wrangler then uses the first one of the file,
- * which is another team's. Null if it names one, or if there is no such environment.
+ * Returns the problem of an environment that would serve another team, or an old build of its own: wrangler takes
+ * the keys that it does not have from the beginning of the file. Null if there is none, or no such environment.
  */
 export const findEntryProblem = (file: WranglerFile, team: string): string | null => {
   if (team === "default" || findEnvironment(file, team) === null) return null;
-  if (keysOf(file, team)["main"] !== undefined) return null;
-  return `[env.${team}] in wrangler.toml lacks the key main, so wrangler would use that of team default: add main = ".limpet/${team}/worker.js".`;
+  const { main, build } = keysOf(file, team);
+  const own = `main = ".limpet/${team}/worker.js"`;
+  const place = `[env.${team}] in wrangler.toml`;
+  if (main === undefined)
+    return `${place} lacks the key main, so wrangler would use that of team default: add ${own}.`;
+  const [, other = team] =
+    /(?:^|\/)\.limpet\/([^/]+)\/worker\.js$/.exec(typeof main === "string" ? main : "") ?? [];
+  if (other !== team) return `${place} names the Worker of team ${other}: write ${own}.`;
+  if (!leavesOut(asTable(build ?? file.content["build"])["command"], team)) return null;
+  return build === undefined
+    ? `${place} lacks the key build, so wrangler would not build ${team}: add ${buildLine(team)}.`
+    : `${place} builds another team, so changes of ${team} would not be seen: write ${buildLine(team)}.`;
 };
 
 /** Names that a team's environment declares. */

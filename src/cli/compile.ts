@@ -8,7 +8,7 @@ import { extensionOffset } from "../config/extension-agents.ts";
 import { formatDiagnostics, hasErrors, maximumShown } from "../config/document/diagnostics.ts";
 import type { DeclaredNames } from "../config/checks/declared-secrets.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
-import { listTeams, readTeamFiles, teamFolder } from "../config/build/files.ts";
+import { findDeadLinks, listTeams, readTeamFiles, teamFolder } from "../config/build/files.ts";
 import { findEnvironment, readDeclaredNames, readWranglerFile } from "./bindings.ts";
 import { placeInExtensions } from "./extensions/places.ts";
 import { loadExtensions } from "./extensions/load.ts";
@@ -45,6 +45,7 @@ export const compileFolder = async (
     name,
     extensions,
     declared: readDeclared(root, name),
+    deadLinks: findDeadLinks(root, name),
     teams: existsSync(teamFolder(root, name)) ? undefined : listTeams(root),
     isServed,
     now: Date.now(),

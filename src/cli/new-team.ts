@@ -1,8 +1,10 @@
 import { cpSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { CompiledTeam } from "../config/build/compile.ts";
 import { hasErrors } from "../config/document/diagnostics.ts";
 import { listTeams, teamFolder } from "../config/build/files.ts";
-import { findEnvironment, readWranglerFile } from "./bindings.ts";
+import type { TeamDraft } from "../config/draft.ts";
+import { buildLine, findEnvironment, readWranglerFile } from "./bindings.ts";
 import { compileFolder, printDiagnostics } from "./compile.ts";
 import { findImport, importFiles } from "./import-files.ts";
 import type { CommandArguments, ExitCode, Terminal } from "./usage.ts";
@@ -10,15 +12,24 @@ import { exitCodes } from "./usage.ts";
 
 /** Implements `limpet new-team`, which creates a folder in `config/` and an environment in `wrangler.toml`. */
 
-/** Returns the environment of a team, which overrides only the differences between teams. */
-export const environmentText = (name: string, secrets: readonly string[]): string => `
+/** Returns the line of the browser's binding, if an agent has the toolbox that needs it. */
+const browserLine = (draft: TeamDraft | null): string =>
+  draft?.agents.some(({ value }) => value.toolboxes.some(({ name }) => name === "browser")) === true
+    ? 'browser = { binding = "BROWSER" }\n'
+    : "";
+
+/** Returns the environment of a compiled team, which overrides only the differences between teams. */
+export const environmentText = (
+  name: string,
+  { draft, secrets }: Pick<CompiledTeam, "draft" | "secrets">,
+): string => `
 [env.${name}]
 main = ".limpet/${name}/worker.js"
-build = { command = "npm run -s limpet -- build ${name}", watch_dir = ["config", ".limpet/console.sha256"] }
+${buildLine(name)}
 vars = { LIMPET_PRIVATE_EGRESS = "" }
-secrets = { required = ${JSON.stringify(["LIMPET_ADMIN_KEY", ...secrets]).replaceAll(",", ", ")} }
+secrets = { required = ${JSON.stringify(["LIMPET_ADMIN_KEY", ...Object.keys(secrets)]).replaceAll(",", ", ")} }
 services = [{ binding = "SANDBOX", service = "limpet-sandbox-${name}" }]
-`;
+${browserLine(draft)}`;
 
 const findNewTeamProblem = (
   terminal: Terminal,
@@ -63,9 +74,9 @@ export const runNewTeam = async (
   else importFiles(terminal, file, folder, name);
   const wrangler = join(terminal.root, "wrangler.toml");
   const { text } = readWranglerFile(terminal.root);
-  const { diagnostics, secrets } = await compileFolder(terminal.root, name);
-  const needed = Object.keys(secrets);
-  writeFileSync(wrangler, `${text.trimEnd()}\n${environmentText(name, needed)}`);
+  const compiled = await compileFolder(terminal.root, name);
+  const { diagnostics, secrets } = compiled;
+  writeFileSync(wrangler, `${text.trimEnd()}\n${environmentText(name, compiled)}`);
   printDiagnostics(terminal, diagnostics, false);
   const made = `made config/${name}/ and [env.${name}] in wrangler.toml`;
   if (hasErrors(diagnostics)) {
@@ -73,6 +84,6 @@ export const runNewTeam = async (
     return exitCodes.diagnostics;
   }
   terminal.print(`${made}. Next:`);
-  for (const line of nextCommands(name, needed)) terminal.print(`  ${line}`);
+  for (const line of nextCommands(name, Object.keys(secrets))) terminal.print(`  ${line}`);
   return exitCodes.fine;
 };

@@ -16,21 +16,48 @@ const projectCommands: ProjectCommands = {
   deploy: async (...given) => (await import("./deploy/deploy.ts")).runDeploy(...given),
 };
 
-/** Returns whether `explain` describes the product and not a team. */
-const isGeneral = ({ kinds, effects, tools }: CommandArguments["flags"]): boolean =>
-  [kinds, effects, tools].includes(true);
+/** Finds what is wrong with the names and flags of a command; null if nothing is. */
+type FindProblem = (given: CommandArguments) => string | null;
 
-const namesOneTeam: ReadonlySet<string | undefined> = new Set(["new-team", "deploy"]);
+/** Flags by which `explain` describes the product and not a team. */
+const generalFlags = ["kinds", "effects", "tools"] as const;
+
+const findExplainProblem: FindProblem = ({ names, flags }) => {
+  const [general, another] = generalFlags.filter((each) => flags[each] === true);
+  if (another !== undefined) return `explain describes one thing at a time: --${general} or --${another}`;
+  if (general !== undefined)
+    return names.length === 0 ? null : `explain --${general} is the same for every team, and takes no name`;
+  return names.length === 1 || names.length === 2
+    ? null
+    : "explain needs a team, and may name one of its agents";
+};
+
+const findBuildProblem: FindProblem = ({ names, flags }) => {
+  if (names.length > 0 && flags.all === true) return "build takes teams or --all, and not both";
+  return names.length > 0 || flags.all === true ? null : "build needs a team, or --all";
+};
+
+const findCountProblem: FindProblem = ({ command, names }) =>
+  names.length === 1 ? null : `${command} needs the name of one team`;
+
+const findNewTeamProblem: FindProblem = (given) =>
+  given.flags.from !== undefined && given.flags.import !== undefined
+    ? "new-team copies a team with --from or takes over a file with --import, and not both"
+    : findCountProblem(given);
+
+const problemFinders: ReadonlyMap<string | undefined, FindProblem> = new Map([
+  ["build", findBuildProblem],
+  ["explain", findExplainProblem],
+  ["new-team", findNewTeamProblem],
+  ["deploy", findCountProblem],
+]);
 
 /** Returns what is wrong with the names of a command; null if nothing is. */
-const findNamesProblem = ({ command, names, flags }: CommandArguments): string | null => {
-  if (command === "build" && names.length === 0 && flags.all !== true) return "build needs a team, or --all";
-  if (namesOneTeam.has(command) && names.length !== 1) return `${command} needs the name of one team`;
-  if (command === "explain" && !isGeneral(flags) && (names.length < 1 || names.length > 2)) {
-    return "explain needs a team, and may name one of its agents";
-  }
+const findNamesProblem: FindProblem = (given) => {
+  const { command, names } = given;
+  const problem = problemFinders.get(command)?.(given) ?? null;
   const teams = command === "explain" ? names.slice(0, 1) : names;
-  return teams.map(teamNameProblem).find((problem) => problem !== null) ?? null;
+  return problem ?? teams.map(teamNameProblem).find((each) => each !== null) ?? null;
 };
 
 /** Returns a command that runs only if its names are possible names of teams. */

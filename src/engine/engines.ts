@@ -59,7 +59,9 @@ const teamOf = (deployed: Team, revision: string, definition: string): Pinned =>
 
 /** Logs at the start what a deployment lacks; everything else works without it. */
 export const reportUnserved = ({ unserved, logLine }: Engine): void => {
-  for (const each of unserved) console.warn(logLine({ level: "warn", msg: "toolbox_unavailable", ...each }));
+  const at = new Date().toISOString();
+  for (const each of unserved)
+    console.warn(logLine({ at, level: "warn", msg: "toolbox_unavailable", ...each }));
 };
 
 /** Number of tenants whose pins an isolate remembers. */

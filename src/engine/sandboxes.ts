@@ -18,7 +18,8 @@ export const isFetcher = (value: unknown): value is SandboxFetcher =>
   typeof value === "object" && value !== null && "fetch" in value;
 
 /** Reason why a deployment has no sandboxes. */
-export const missingSandbox = "this deployment has no SANDBOX binding";
+export const missingSandbox =
+  'this deployment has no SANDBOX binding; add services = [{ binding = "SANDBOX", service = … }] to its environment in wrangler.toml';
 
 /** Fails every use of the sandbox by a custom tool; the built-in sandbox tools are not run at all. */
 const noSandbox: SandboxFetcher = {

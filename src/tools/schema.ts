@@ -114,7 +114,10 @@ export const authorPattern = /^([^<>\n]*[^<>\s]) <([^<>\s]+)>$/;
 
 export const gitSchema = z.strictObject({
   work_dir: text(500, 1)
-    .refine((path) => !path.split("/").includes(".."), "invalid_value: name a folder without ..")
+    .refine(
+      (path) => !/(?:^|\/)\.\.(?:\/|$)|\\/.test(path),
+      "invalid_value: name a folder like src/app, without .. and \\",
+    )
     .default(".")
     .describe("Folder in which git starts, relative to the agent's working_dir."),
   author: text(200, 1)

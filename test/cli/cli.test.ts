@@ -260,6 +260,21 @@ test("CF-6 TB-37: extensions are loaded, checked and named by the worker", async
   ]);
 });
 
+test("CF-6: where extensions.ts throws is told in a project whose folder has blanks and brackets in its name", async () => {
+  const { root: folder, write } = place();
+  const root = join(folder, "my project (1) é");
+  write("my project (1) é/config/acme/team.yaml", team());
+  write(
+    "my project (1) é/config/acme/extensions.ts",
+    "export const effects = [];\nthrow new Error('no tides');\n",
+  );
+  const lines: string[] = [];
+  expect(await run(["validate", "acme"], { root, print: (line) => lines.push(line) })).toBe(1);
+  expect(lines).toEqual([
+    "config/acme/extensions.ts:2:7 error extension_invalid: the file could not be loaded: no tides",
+  ]);
+});
+
 test("CF-6 CF-37: what the types forbid in extensions.ts is told with its place, where nothing else is wrong", async () => {
   const { call, root, write } = place();
   for (const name of ["node_modules", "src", "tsconfig.json"])
@@ -311,7 +326,7 @@ test("CF-37: new-team copies a team, keeps comments, and the copy is valid", asy
     "  npx limpet deploy acme",
   ]);
   expect(read("config/acme/team.yaml")).toBe(read("config/assistant/team.yaml"));
-  const environment = environmentText("acme", ["ANTHROPIC_API_KEY"]);
+  const environment = environmentText("acme", { draft: null, secrets: { ANTHROPIC_API_KEY: [] } });
   expect(environment).toContain('secrets = { required = ["LIMPET_ADMIN_KEY", "ANTHROPIC_API_KEY"] }');
   expect(read("wrangler.toml")).toBe(`${before.trimEnd()}\n${environment}`);
   expect((await call("build", "acme")).code).toBe(0);
@@ -525,6 +540,25 @@ test("CF-37 AP-53: what is mistyped is told with the nearest name, and where all
       ["--agent needs a value", own("chat")],
     ],
     [["build"], ["build needs a team, or --all", own("build")]],
+    [
+      ["build", "nobody", "--all"],
+      ["build takes teams or --all, and not both", own("build")],
+    ],
+    [
+      ["explain", "default", "--kinds"],
+      ["explain --kinds is the same for every team, and takes no name", own("explain")],
+    ],
+    [
+      ["explain", "--kinds", "--tools"],
+      ["explain describes one thing at a time: --kinds or --tools", own("explain")],
+    ],
+    [
+      ["new-team", "acme", "--from", "default", "--import", "team.yaml"],
+      [
+        "new-team copies a team with --from or takes over a file with --import, and not both",
+        own("new-team"),
+      ],
+    ],
   ];
   for (const [given, lines] of told)
     expect([given, await call(...given)]).toEqual([given, { code: 2, lines }]);

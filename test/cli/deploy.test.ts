@@ -190,6 +190,29 @@ test("AP-71: a dry run asks nobody, and leaves nothing but what wrangler's own d
   expect(asked()).toEqual([`${sandbox} --dry-run`, "deploy --env=acme --dry-run"]);
 });
 
+test("AP-71 TB-5: the toolboxes that the bindings of the environment cannot serve are told with what is missing", async () => {
+  await place.call("new-team", "acme", "--from", "dev-team");
+  const toml = place.read("wrangler.toml");
+  const [before = "", own = ""] = toml.split(/(?=\[env\.acme\])/);
+  place.write("wrangler.toml", before + own.replaceAll(/^(services|browser) = .*\n/gm, ""));
+  useWrangler({});
+  const { code, lines } = await place.call("deploy", "acme", "--dry-run");
+  const told = lines.filter((line) => line.startsWith("lead cannot use "));
+  expect([code, told]).toEqual([
+    0,
+    [
+      expect.stringMatching(
+        /^lead cannot use filesystem: this deployment has no SANDBOX binding; add services = /,
+      ),
+      expect.stringMatching(/^lead cannot use search: /),
+      expect.stringMatching(
+        /^lead cannot use browser: this deployment has no BROWSER binding; add browser = /,
+      ),
+    ],
+  ]);
+  expect(asked()).toEqual(["deploy --env=acme --dry-run"]);
+});
+
 test("AP-71: the team default is no environment", async () => {
   useWrangler({ secrets: bothSecrets, targets: ["limpet.example (custom domain)"] });
   const { code, lines } = await place.call("deploy", "default");
@@ -201,6 +224,19 @@ test("AP-71: the team default is no environment", async () => {
     "secret list --env= --format=json",
     "deploy -c src/sandbox/worker/wrangler.toml --name limpet-sandbox",
     "deploy --env=",
+  ]);
+});
+
+test("AP-71: the address is a host, whatever wrangler tells beside it of a route; a pattern of hosts is none", async () => {
+  await place.call("new-team", "acme", "--from", "assistant");
+  const route = "agents.example.com/* (zone name: example.com)";
+  useWrangler({ secrets: bothSecrets, targets: ["schedule: 0 * * * *", "*.example.com/*", route] });
+  const { lines } = await place.call("deploy", "acme");
+  expect(lines[0]).toBe("acme is at https://agents.example.com; make a key for its first customer:");
+  expect(lines[1]).toContain(" https://agents.example.com/v1/keys ");
+  useWrangler({ secrets: bothSecrets, targets: ["*.example.com/*"] });
+  expect((await place.call("deploy", "acme")).lines).toEqual([
+    "acme is deployed; its environment in wrangler.toml gives it no address",
   ]);
 });
 
@@ -257,6 +293,33 @@ test("AP-71 AP-70: an environment without an entry point would serve the team de
     lacking.replace("[env.acme]", '[env."acme"] # main\nmain = ".limpet/acme/worker.js"'),
   );
   expect((await place.call("deploy", "acme", "--dry-run")).code).toBe(0);
+});
+
+test("AP-71 AP-70 CF-3: an environment that serves or builds another team is neither deployed nor served", async () => {
+  await place.call("new-team", "acme");
+  const toml = place.read("wrangler.toml");
+  const [before = "", own = ""] = toml.split(/(?=\[env\.acme\])/);
+  useWrangler({ secrets: bothSecrets });
+  const problemOf = async (environment: string): Promise<string | null> => {
+    place.write("wrangler.toml", before + environment);
+    const { code, lines } = await place.call("deploy", "acme", "--dry-run");
+    const problem = findTeamProblem(place.root, "acme");
+    expect([code, lines[0]]).toEqual(problem === null ? [0, expect.anything()] : [1, problem]);
+    return problem;
+  };
+  const build = own.split("\n").find((line) => line.startsWith("build = ")) ?? "";
+  expect(await problemOf(own.replace(".limpet/acme", ".limpet/assistant"))).toBe(
+    '[env.acme] in wrangler.toml names the Worker of team assistant: write main = ".limpet/acme/worker.js".',
+  );
+  expect(await problemOf(own.replace(`${build}\n`, ""))).toBe(
+    `[env.acme] in wrangler.toml lacks the key build, so wrangler would not build acme: add ${build}.`,
+  );
+  expect(await problemOf(own.replace("-- build acme", "-- build assistant"))).toBe(
+    `[env.acme] in wrangler.toml builds another team, so changes of acme would not be seen: write ${build}.`,
+  );
+  expect(asked()).toEqual([]);
+  for (const command of ["npx limpet build --all", "npm run -s limpet -- build assistant acme", "make acme"])
+    expect(await problemOf(own.replace("npm run -s limpet -- build acme", command))).toBeNull();
 });
 
 test("AP-71: a team that does not exist is told with those that do", async () => {

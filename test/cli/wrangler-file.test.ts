@@ -69,6 +69,13 @@ test("CF-37 AP-70: an environment is found in every notation, and not in a comme
     expect([toml, isFound(toml)]).toEqual([toml, false]);
 });
 
+test("CF-37 TB-5: the environment of a new team binds the browser that its agents use", async () => {
+  expect((await place.call("new-team", "crew", "--from", "dev-team")).code).toBe(0);
+  expect((await place.call("explain", "crew")).lines).not.toContain("  unavailable");
+  await place.call("new-team", "acme", "--from", "assistant");
+  expect(place.read("wrangler.toml").split("[env.acme]")[1]).not.toContain("browser");
+});
+
 test("CF-37: a wrangler.toml that is no TOML ends a command with its place, and nothing is changed", async () => {
   const broken = '[vars]\nA = "1\n';
   place.write("wrangler.toml", broken);

@@ -57,6 +57,24 @@ test("★ CF-13 CF-37: every key of an agent that is written shows in explain, w
   expect(found("reflections", "ttl")).toMatchObject({ value: 41 * 86_400_000, origin: "line 25" });
 });
 
+test("CF-37: what has env or headers in its name is shown like anything else", async () => {
+  const { team, draft } = await compile(`
+providers:
+  - { name: dev-env, kind: anthropic, api_key: "\${KEY}", model: claude-sonnet-5-5, headers: { X-Sea: s } }
+agents:
+  - { name: guide, toolboxes: [headers] }
+mcp_servers:
+  - { name: headers, url: "https://headers.example/mcp" }
+`);
+  if (team === null || draft === null) throw new Error("the team has errors");
+  const rows = explainTeam(draft, team);
+  const of = (section: string, key: string): unknown =>
+    rows.find((row) => row.section === section && row.key === key)?.value;
+  expect(of("provider dev-env", "model")).toBe("claude-sonnet-5-5");
+  expect(of("server headers", "url")).toBe("https://headers.example/mcp");
+  expect(of("provider dev-env", "headers.X-Sea")).toBe("(not shown)");
+});
+
 test("CF-37: no key of the schema is missing in explain", async () => {
   const rows = await rowsOf();
   const shown = new Set(rows.flatMap(({ section, key }) => [section, key]));

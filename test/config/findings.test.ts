@@ -380,6 +380,8 @@ test("CF-25: a value of the wrong type is told what to write", async () => {
   expect((await complaints(team().replace("name: guide", "name: 123"))).join()).toContain(
     "\n  put it in quotes",
   );
+  const server = "mcp_servers: [{ name: kb, url: https://kb.example/mcp, protocol: 2025 }]";
+  expect(await hints({ top: server })).toContain("found the number 2025\n  put it in quotes");
   for (const [written, meant] of [
     ["${ANTHROPIC-KEY}", "${ANTHROPIC_KEY}"],
     ["${env:FOO}", "${FOO}"],

@@ -61,14 +61,16 @@ export const fixtures: readonly Fixture[] = [
   {
     code: "file_too_large",
     bad: team() + large(262_144),
-    says: ["team.yaml:1:1 error file_too_large: the file has 262294 bytes, at most 262144 are allowed"],
+    says: [
+      "team.yaml:1:1 error file_too_large: the file has more than 262144 bytes, and no more are allowed",
+    ],
     good: team() + large(200_000),
   },
   {
     code: "file_too_large",
     bad: skill(large(65_536)),
     says: [
-      "skills/review/SKILL.md:1:1 error file_too_large: the file has 65539 bytes, at most 65536 are allowed",
+      "skills/review/SKILL.md:1:1 error file_too_large: the file has more than 65536 bytes, and no more are allowed",
     ],
     good: skill(large(60_000)),
   },

@@ -318,7 +318,7 @@ test("CF-4: what is wrong with a skill is said at its own file", async () => {
     "d/SKILL.md:2:1 error skill_invalid: the frontmatter must be a map with name and description",
     "e/SKILL.md:1:1 warning key_ignored: the frontmatter has no closing ---; the whole file is the skill's text",
     "f/notes.md:1:1 warning unused_file: skills/f/ has no SKILL.md, so this file is not used",
-    "g/big.txt:1:1 error file_too_large: the file has 262145 bytes, at most 262144 are allowed",
+    "g/big.txt:1:1 error file_too_large: the file has more than 262144 bytes, and no more are allowed",
     "h/SKILL.md:1:1 error skill_invalid: a skill's name starts with a letter and has letters, digits, - and _",
   ]);
 });

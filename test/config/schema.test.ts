@@ -324,7 +324,7 @@ test("CF-14: working_dir is a folder of the workspace", async () => {
     expect(await diagnosed(inside)).toEqual([]);
   for (const outside of ["..", "/etc", "a/../../b"])
     expect(await diagnosed(outside)).toEqual([
-      "config/acme/team.yaml:9:29 error invalid_value agents[0].options.working_dir: write a folder of the workspace, like src",
+      "config/acme/team.yaml:9:29 error invalid_value agents[0].options.working_dir: write a folder of the workspace, like src or src/app",
     ]);
 });
 

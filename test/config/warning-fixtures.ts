@@ -32,7 +32,7 @@ export const warnings: readonly Fixture[] = [
     bad: {
       "team.yaml": team(),
       "context/house.md": "# House\n\nWe are ${COMPANY}.\n\n```sh\ncurl -H ${KEY} ${HOME}\n```\n",
-      "skills/review/SKILL.md": "---\ndescription: For ${CITY}\n---\n",
+      "skills/review/SKILL.md": "---\ndescription: For ${CITY}\n---\nLook.\n",
     },
     says: [
       "context/house.md:3:8 warning reference_not_expanded: ${COMPANY} is plain text here\n  write what it stands for, or put it between backquotes if it is meant as it is",
@@ -294,7 +294,9 @@ export const warnings: readonly Fixture[] = [
   {
     code: "unused_file",
     bad: { "team.yaml": team(), "tests/guide.test.ts": "x" },
-    says: ["tests/guide.test.ts:1:1 warning unused_file: nothing reads this file"],
+    says: [
+      "tests/guide.test.ts:1:1 warning unused_file: nothing reads this file\n  move it beside team.yaml: guide.test.ts",
+    ],
     good: { "team.yaml": team(), "guide.test.ts": "x" },
   },
   {

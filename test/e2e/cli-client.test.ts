@@ -474,6 +474,28 @@ test.each<readonly [string, readonly string[], number, string]>([
   ["an unknown mode", ["send", "s", "hi", "--on-busy", "later"], 2, "later is not a mode; use reject, queue"],
   ["a limit that no page has", ["sessions", "--limit", "201"], 2, "a number from 1 to 200"],
   ["a foreign flag", ["sessions", "--wait"], 2, "sessions does not accept --wait"],
+  ...[["chat"], ["send", "hello"]].map(
+    ([command = "", ...more]) =>
+      [
+        `another agent for a session by ${command}`,
+        [command, missing, ...more, "--agent", "scout"],
+        2,
+        `--agent is the agent of a new session; ${missing} has its own`,
+      ] as const,
+  ),
+  [
+    "a name as a word",
+    ["keys", "create", "till", "--scopes", "admin"],
+    2,
+    "keys create takes no till; --name names a key",
+  ],
+  [
+    "a flag for no key",
+    ["keys", "list", "--tenant", "t"],
+    2,
+    "keys list takes no --scopes, --name or --tenant",
+  ],
+  ["a word too many", ["keys", "list", "t"], 2, "keys list takes no t"],
 ])("AP-53: %s is told with the way out, and in the exit code", async (_, words, code, text) => {
   const { code: given, warned } = await limpet(...words);
   expect(warned).toContain(text);

@@ -60,7 +60,8 @@ describe.each(teams)("the bundle of %s", (team) => {
 
 test("TB-1: no Worker finds its bindings in process.env, in no environment, a new team's neither", () => {
   const config = join(folder, "wrangler.toml");
-  writeFileSync(config, readFileSync(join(root, "wrangler.toml"), "utf8") + environmentText("acme", []));
+  const made = environmentText("acme", { draft: null, secrets: {} });
+  writeFileSync(config, readFileSync(join(root, "wrangler.toml"), "utf8") + made);
   const flagsOf = (file: string, env?: string): unknown =>
     unstable_readConfig({ config: file, ...(env === undefined ? {} : { env }) }).compatibility_flags;
   const shared = ["global_fetch_strictly_public", "nodejs_compat_do_not_populate_process_env"];

@@ -121,3 +121,26 @@ test("AP-70: a port that is no port is one sentence with the way out", async () 
     );
   }
 });
+
+test("AP-70: an argument that names nothing is one sentence with the way out, before anything starts", async () => {
+  const teams = "There are assistant, default, dev-team.";
+  const wrong: readonly (readonly [readonly string[], string])[] = [
+    [["assistant"], 'npm start takes no "assistant"; npm start -- --env assistant serves a team.'],
+    [["--port", "9000", "acme"], 'npm start takes no "acme"; npm start -- --env acme serves a team.'],
+    [["--env="], "--env needs a value; npm start -- --help lists the options."],
+    [["--persist-to"], "--persist-to needs a value; npm start -- --help lists the options."],
+    [
+      ["--env", "Acme"],
+      `"Acme" is not a team name: up to 31 lower-case letters, digits and -, beginning with a letter. ${teams}`,
+    ],
+    [
+      ["--ip", "192.0.2.1"],
+      '--ip takes an address of this machine, not "192.0.2.1"; without it the server is at localhost.',
+    ],
+  ];
+  for (const [args, sentence] of wrong) {
+    const started = startGroup("npm", ["-s", "start", "--", ...args], { cwd: project.folder });
+    expect([args, await started.ended]).toEqual([args, 1]);
+    expect(started.output().replaceAll(/^npm warn .*\n/gm, "")).toBe(`${sentence}\n`);
+  }
+});

@@ -136,7 +136,8 @@ test("AP-70 CF-30: a team that is wrong at its first start is told so alone, and
   const good = readFileSync(file, "utf8");
   writeFileSync(file, good.replace("    instructions: |", "    instructions: Be kind: always"));
   const args = ["-s", "start", "--", "--port", String(place), `--persist-to=${storage}-second`];
-  const started = startGroup("npm", args, { cwd: other.folder });
+  const env = { CLOUDFLARE_ENV: "assistant" };
+  const started = startGroup("npm", args, { cwd: other.folder, env });
   try {
     await started.until("it waits for the fix", () => /Fix it:/.test(started.output()) || null);
     expect(started.output().replaceAll(/^npm warn .*\n/gm, "")).toBe(
@@ -146,7 +147,8 @@ test("AP-70 CF-30: a team that is wrong at its first start is told so alone, and
     );
     writeFileSync(file, good);
     await started.until("it serves", () => /^stop +Ctrl-C$/m.test(started.output()) || null);
-    expect((await fetch(`http://localhost:${place}/healthz`)).status).toBe(200);
+    const { body } = await createApi(`http://localhost:${place}`).get("/v1/agents");
+    expect(JSON.stringify(body), "the team that was printed").toContain('"guide"');
   } finally {
     await started.kill();
     other.remove();

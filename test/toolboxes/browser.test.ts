@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { createOutputFilter } from "../../src/cli/serve/output.ts";
 import { reportUnserved } from "../../src/engine/engines.ts";
 import type { Bench } from "../support/bench.ts";
 import { scripted } from "../support/scripts.ts";
@@ -42,15 +43,19 @@ test("TB-20 TB-5: without a BROWSER binding the tools are declared and answer un
 test("TB-5: a deployment names at its start the toolboxes that its bindings cannot serve", async () => {
   const warn = vi.spyOn(console, "warn").mockImplementation(() => undefined);
   for (const env of [{}, browsers().env]) reportUnserved(await engineOf(navigating, { env }));
-  const lines = warn.mock.calls.map(([line]) => JSON.parse(String(line)) as unknown);
+  const written = warn.mock.calls.map(([line]) => String(line));
   warn.mockRestore();
-  expect(lines).toMatchObject([
+  expect(written.map((line) => JSON.parse(line) as unknown)).toMatchObject([
     {
       level: "warn",
       msg: "toolbox_unavailable",
       toolbox: "browser",
       reason: expect.stringContaining("BROWSER"),
     },
+  ]);
+  const show = createOutputFilter({ onReload: () => undefined });
+  expect(written.map((line) => show(`[limpet-acme] ${line}`))).toEqual([
+    expect.stringMatching(/^\w+ cannot use browser: this deployment has no BROWSER binding; add browser = /),
   ]);
 });
 

@@ -1,32 +1,20 @@
 import type { LimpetClient, ParamsOf } from "../../client/index.ts";
 import { LimpetError } from "../../client/index.ts";
-import { allScopes } from "../../session/rpc.ts";
-import type { CommandArguments, ExitCode } from "../usage.ts";
+import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { commandLines, readChoice } from "./asks.ts";
 import { chat } from "./chat.ts";
+import type { CommandFlags, RemoteContext } from "./context.ts";
+import { UsageError } from "./context.ts";
 import { eventLine } from "./event-line.ts";
+import { manageKeys } from "./keys.ts";
 import { awaitFirstLine, createConnectionTeller } from "./person.ts";
 import type { Person } from "./person.ts";
 import { pageLimit, readToEnd } from "./pages.ts";
 import { toPlainText } from "./plain.ts";
-import { sessionLines, tableLines } from "./session-rows.ts";
+import { sessionLines } from "./session-rows.ts";
 
 /** Commands for a running deployment. */
-
-/** Error of an invalid command line; its message says what is valid. */
-export class UsageError extends Error {}
-
-type Flags = CommandArguments["flags"];
-
-export interface RemoteContext {
-  readonly client: LimpetClient;
-  readonly person: Person;
-  readonly names: readonly string[];
-  readonly flags: Flags;
-  /** Prints a value as JSON if requested, otherwise the lines for people. */
-  readonly show: (value: unknown, lines: () => readonly string[]) => void;
-}
 
 interface RemoteCommand {
   /** Least and greatest number of names. */
@@ -34,14 +22,14 @@ interface RemoteCommand {
   readonly run: (context: RemoteContext) => Promise<ExitCode>;
 }
 
-const rowsOf = ({ limit = "50" }: Flags): number => {
+const rowsOf = ({ limit = "50" }: CommandFlags): number => {
   const rows = Number(limit);
   if (Number.isInteger(rows) && rows >= 1 && rows <= pageLimit) return rows;
   throw new UsageError(`--limit is how many sessions are shown: a number from 1 to ${pageLimit}`);
 };
 
 /** Returns the line about the rest of a list, and how to show it. */
-const moreLine = ({ agent, limit }: Flags, cursor: string): string => {
+const moreLine = ({ agent, limit }: CommandFlags, cursor: string): string => {
   const flags = Object.entries({ agent, limit, cursor }).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name} ${value}`],
   );
@@ -195,7 +183,7 @@ const answerAsk = async (context: RemoteContext): Promise<ExitCode> => {
 
 const modes = ["reject", "queue", "steer", "interrupt", "rollback"] as const;
 
-const modeOf = ({ "on-busy": given }: Flags): (typeof modes)[number] | undefined => {
+const modeOf = ({ "on-busy": given }: CommandFlags): (typeof modes)[number] | undefined => {
   const mode = modes.find((each) => each === given);
   if (given !== undefined && mode === undefined)
     throw new UsageError(`${given} is not a mode; use ${modes.join(", ")}`);
@@ -214,9 +202,21 @@ const goingOnLines = (session: string, asks: OpenAsks): readonly string[] =>
     ? [`it goes on: limpet chat ${session}`]
     : ["the session waits for an answer:", ...asks.flatMap((ask) => commandLines(session, ask))];
 
+const agentOf = ({ agent }: CommandFlags): { readonly agent?: string } =>
+  agent === undefined ? {} : { agent };
+
+/** Refuses an agent for a session that exists, since that has its own. */
+const refuseAgent = ({ agent }: CommandFlags, session: string): void => {
+  if (agent === undefined) return;
+  throw new UsageError(`--agent is the agent of a new session; ${toPlainText(session)} has its own`);
+};
+
 /** Returns the named session; `new` creates one and reports it. */
 const sessionFor = async ({ client, flags, person }: RemoteContext, given: string): Promise<string> => {
-  if (given !== "new") return given;
+  if (given !== "new") {
+    refuseAgent(flags, given);
+    return given;
+  }
   const { id } = await client.sessions.create(agentOf(flags));
   person.warn(id);
   return id;
@@ -263,8 +263,6 @@ const sendInput = async (context: RemoteContext): Promise<ExitCode> => {
   return exitCodes.fine;
 };
 
-const agentOf = ({ agent }: Flags): { readonly agent?: string } => (agent === undefined ? {} : { agent });
-
 /** Waits for the message that begins a session, since a session without one is empty; returns null if there is none. */
 const awaitBeginning = async (client: LimpetClient, caller: Person): Promise<Person | null> => {
   // A missing server is reported at once, and not after a message was typed.
@@ -278,6 +276,7 @@ const awaitBeginning = async (client: LimpetClient, caller: Person): Promise<Per
 
 const talk = async ({ client, names, flags, person: caller }: RemoteContext): Promise<ExitCode> => {
   const [given] = names;
+  if (given !== undefined) refuseAgent(flags, given);
   const person = given === undefined ? await awaitBeginning(client, caller) : caller;
   if (person === null) return exitCodes.fine;
   const id =
@@ -326,55 +325,6 @@ const exportEvents = async ({ client, names, person }: RemoteContext): Promise<E
     if (next_after >= head_seq || next_after === after) return exitCodes.fine;
     after = next_after;
   }
-};
-
-const createKey = async ({ client, flags, show }: RemoteContext): Promise<ExitCode> => {
-  const given = (flags.scopes ?? "").split(",").filter((scope) => scope !== "");
-  const scopes = allScopes.filter((scope) => given.includes(scope));
-  const unknown = given.find((scope) => !allScopes.some((known) => known === scope));
-  if (unknown !== undefined || scopes.length === 0)
-    throw new UsageError(
-      `${unknown === undefined ? "keys create needs --scopes" : `${unknown} is no scope`}; take some of ${allScopes.join(",")}`,
-    );
-  const { tenant, name } = flags;
-  const made = await client.call("create_key", {
-    scopes,
-    ...(tenant === undefined ? {} : { tenant }),
-    ...(name === undefined ? {} : { name }),
-  });
-  show(made, () => [made.key ?? `${made.id} was created before, and its secret was shown then`]);
-  return exitCodes.fine;
-};
-
-const revokeKey = async ({ client, names, show }: RemoteContext): Promise<ExitCode> => {
-  const [, key] = names;
-  if (key === undefined) throw new UsageError("keys revoke needs the id of a key; limpet keys lists them");
-  await client.call("revoke_key", { key });
-  show({ revoked: key }, () => [`${key} is revoked; sockets that it opened end within 15 minutes`]);
-  return exitCodes.fine;
-};
-
-const listKeys = async ({ client, show }: RemoteContext): Promise<ExitCode> => {
-  const data = await readToEnd((page) => client.call("list_keys", page));
-  show(data, () =>
-    data.length === 0
-      ? ["There are no keys; limpet keys create --scopes … makes one."]
-      : tableLines(
-          data.map(({ id, tenant, name, scopes }) => [id, tenant, toPlainText(name ?? ""), scopes.join(",")]),
-        ),
-  );
-  return exitCodes.fine;
-};
-
-const manageKeys = async (context: RemoteContext): Promise<ExitCode> => {
-  const [action = "list"] = context.names;
-  const run = new Map([
-    ["list", listKeys],
-    ["create", createKey],
-    ["revoke", revokeKey],
-  ]).get(action);
-  if (run === undefined) throw new UsageError(`keys ${action} is unknown; take list, create or revoke`);
-  return run(context);
 };
 
 /** Commands by their names. */

@@ -1,8 +1,9 @@
 import { createClient, LimpetError } from "../../client/index.ts";
 import type { CommandArguments, ExitCode, Terminal } from "../usage.ts";
 import { exitCodes, helpOf } from "../usage.ts";
-import type { RemoteContext } from "./commands.ts";
-import { remoteCommands, UsageError } from "./commands.ts";
+import { remoteCommands } from "./commands.ts";
+import type { RemoteContext } from "./context.ts";
+import { UsageError } from "./context.ts";
 import { createFetch } from "./fetch.ts";
 import { processPerson } from "./person.ts";
 import { toPlainText } from "./plain.ts";

@@ -5,11 +5,15 @@ import { secretCommand } from "../../config/document/references.ts";
 import {
   findEntryProblem,
   findEnvironment,
+  readBindings,
   readDeclaredNames,
   readObjectNames,
   readSandboxName,
   readWranglerFile,
 } from "../bindings.ts";
+import type { WranglerFile } from "../bindings.ts";
+import type { Team } from "../../config/team.ts";
+import { createEngine } from "../../engine/create.ts";
 import type { CreateKey } from "../../engine/access/key-store.ts";
 import { compileTypedFolder, printDiagnostics } from "../compile.ts";
 import { environmentText } from "../new-team.ts";
@@ -77,13 +81,16 @@ const firstKey: CreateKey = {
   ],
 };
 
+/** Returns the host in what wrangler tells of an address: `https://h`, `h (custom domain)` or `h/* (zone name: z)`. */
+const hostIn = (target: string): readonly string[] =>
+  /^(?:https:\/\/)?((?:[\w-]+\.)+[\w-]+)(?=[/ ]|$)/.exec(target)?.slice(1) ?? [];
+
 const printNextCall = (terminal: Terminal, team: string, targets: readonly string[]): void => {
-  const [target] = targets;
-  if (target === undefined) {
+  const [host] = targets.flatMap(hostIn);
+  if (host === undefined) {
     terminal.print(`${team} is deployed; its environment in wrangler.toml gives it no address`);
     return;
   }
-  const [host = ""] = target.replace(/^https:\/\//, "").split(" ");
   terminal.print(`${team} is at https://${host}; make a key for its first customer:`);
   terminal.print(
     `  curl -s https://${host}/v1/keys -H "Authorization: Bearer $LIMPET_ADMIN_KEY" -H 'Content-Type: application/json' -d '${JSON.stringify(firstKey)}'`,
@@ -115,6 +122,13 @@ const deployTeam = async (
   return exitCodes.fine;
 };
 
+/** Prints which toolboxes of agents the bindings of the team's environment cannot serve; the others work all the same. */
+const printUnserved = (terminal: Terminal, team: Team, toml: WranglerFile): void => {
+  const env = readBindings(toml, team.name, ["SANDBOX", "BROWSER"]);
+  for (const { agent, toolbox, reason } of createEngine({ team, env, toolboxes: [] }).unserved)
+    terminal.print(`${agent} cannot use ${toolbox}: ${reason}`);
+};
+
 /** Runs `limpet deploy`; stops before anything is deployed if the team or a secret is invalid. */
 export const runDeploy = async (
   terminal: Terminal,
@@ -126,14 +140,13 @@ export const runDeploy = async (
     terminal.print(`there is no team ${team}; config/ has ${teams.join(", ")}`);
     return exitCodes.diagnostics;
   }
-  const { diagnostics, secrets } = await compileTypedFolder(terminal.root, team);
+  const compiled = await compileTypedFolder(terminal.root, team);
+  const { diagnostics, secrets } = compiled;
   printDiagnostics(terminal, diagnostics, false);
-  if (hasErrors(diagnostics)) return exitCodes.diagnostics;
+  if (hasErrors(diagnostics) || compiled.team === null) return exitCodes.diagnostics;
   const toml = readWranglerFile(terminal.root);
   if (team !== "default" && findEnvironment(toml, team) === null) {
-    terminal.print(
-      `wrangler.toml has no environment ${team}; add:\n${environmentText(team, Object.keys(secrets))}`,
-    );
+    terminal.print(`wrangler.toml has no environment ${team}; add:\n${environmentText(team, compiled)}`);
     return exitCodes.diagnostics;
   }
   const entryProblem = findEntryProblem(toml, team);
@@ -141,6 +154,7 @@ export const runDeploy = async (
     terminal.print(entryProblem);
     return exitCodes.diagnostics;
   }
+  printUnserved(terminal, compiled.team, toml);
   const variables = readDeclaredNames(toml, team).variables;
   const needed = ["LIMPET_ADMIN_KEY", ...Object.keys(secrets)].filter((name) => !variables.has(name));
   if (flags["dry-run"] === true) {

@@ -48,7 +48,7 @@ export const isWithin = (folder: string, url: string): boolean =>
 
 /** Returns the newest call in a stack that is in a file of the folder. */
 export const placeOfCall = (stack: string, folder: string): FilePlace | null => {
-  const calls = stack.matchAll(/(file:\/\/[^\s()]+):(\d+):(\d+)/g);
+  const calls = stack.matchAll(/(file:\/\/\S+):(\d+):(\d+)\)?$/gm);
   const [, url, line, column] = calls.find(([, file = ""]) => isWithin(folder, file)) ?? [];
   return url === undefined
     ? null

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { existsSync, watch } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { listTeams, teamFolder } from "../../config/build/files.ts";
+import { listTeams, teamFolder, teamNameProblem } from "../../config/build/files.ts";
 import { findEntryProblem, findEnvironment, readWranglerFile } from "../bindings.ts";
 
 /** Ensures that wrangler begins with a built team: it ends at once if its first build fails. */
@@ -24,6 +24,8 @@ const buildTeam = async (root: string, team: string): Promise<string | null> => 
 /** Returns why a team cannot be served; null if it can. */
 export const findTeamProblem = (root: string, team: string): string | null => {
   const teams = listTeams(root);
+  const misnamed = teamNameProblem(team);
+  if (misnamed !== null) return `${misnamed}. There are ${teams.join(", ")}.`;
   if (!teams.includes(team))
     return `There is no team ${team}. There are ${teams.join(", ")}; npx limpet new-team ${team} creates it.`;
   const toml = readWranglerFile(root);

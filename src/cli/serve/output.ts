@@ -63,6 +63,9 @@ interface LogFields {
   readonly tool?: string;
   readonly hook?: string;
   readonly step?: string;
+  readonly agent?: string;
+  readonly toolbox?: string;
+  readonly reason?: string;
   readonly model?: string;
   readonly message?: string;
 }
@@ -106,6 +109,7 @@ const warnings: Readonly<Partial<Record<string, (line: LogFields) => string>>> =
   tool_threw: ({ tool, message }) => `${tool} threw: ${message}`,
   hook_threw: ({ hook, message }) => `${hook} threw: ${message}`,
   mcp_server: describeServer,
+  toolbox_unavailable: ({ agent, toolbox, reason }) => `${agent} cannot use ${toolbox}: ${reason}`,
   error: ({ run = "", session = "a session", code, message }) =>
     [`${run} of ${session}`.replace(/^ of /, ""), code, message]
       .filter((part) => part !== undefined)

@@ -76,10 +76,10 @@ const listen = async (server: Server, port: number, host: string): Promise<numbe
   return (server.address() as AddressInfo).port;
 };
 
-/** Finds a port of this machine that nothing listens on. */
-const freePort = async (): Promise<number> => {
+/** Finds a port at an address of this machine that nothing listens on. */
+const freePort = async (address = "127.0.0.1"): Promise<number> => {
   const server = createServer();
-  const port = await listen(server, 0, "127.0.0.1");
+  const port = await listen(server, 0, address);
   server.close();
   await once(server, "close");
   return port;
@@ -139,7 +139,8 @@ const startWrangler = (
   const child = spawn(process.execPath, [wrangler, "dev", ...args, ...own], {
     cwd: root,
     stdio: ["ignore", "pipe", "pipe", "ipc"],
-    env: { ...memory, ...compileCache, ...process.env },
+    // Wrangler would take this for the environment where the command line names none.
+    env: { ...memory, ...compileCache, ...process.env, CLOUDFLARE_ENV: undefined },
   });
   child.on("message", (message) => {
     const port = readReadyPort(message);
@@ -261,17 +262,37 @@ const readPort = (wanted: string): number | null => {
   return null;
 };
 
+/** Returns whether a host is this machine; prints a sentence if it is not. */
+const isOwnAddress = async (host: string): Promise<boolean> => {
+  const addresses = await lookup(host, { all: true }).catch(() => []);
+  for (const { address } of addresses) if (await freePort(address).then(Boolean, () => false)) return true;
+  print(`--ip takes an address of this machine, not "${host}"; without it the server is at localhost.`);
+  return false;
+};
+
+/** Returns what is wrong with arguments that would be ignored, or name nothing; null if nothing is. */
+const findArgumentProblem = (args: readonly string[]): string | null => {
+  const empty = ["--env", "-e", "--ip", "--persist-to"].find((name) => takeOption(args, name).value === "");
+  if (empty !== undefined) return `${empty} needs a value; npm start -- --help lists the options.`;
+  // A word behind an option without "=" may be its value.
+  const word = args.find((each, at) => !each.startsWith("-") && !/^--?[\w-]+$/.test(args[at - 1] ?? ""));
+  return word === undefined
+    ? null
+    : `npm start takes no "${word}"; npm start -- --env ${word} serves a team.`;
+};
+
 /** Returns the command that serves a team at a port that is free now. */
 const commandFor = async (team: string): Promise<string> => {
   const environment = team === "default" ? "" : ` --env ${team}`;
   return `npm start --${environment} --port ${await freePort()}`;
 };
 
-/** Returns whether a team can be served; prints a sentence about what is missing. */
-const isServable = (team: string): boolean => {
+/** Returns whether a team can be served at a host; prints a sentence about what is wrong. */
+const isServable = async (team: string, host: string): Promise<boolean> => {
   const problem = findTeamProblem(root, team);
-  if (problem !== null) print(problem);
-  return problem === null;
+  if (problem === null) return isOwnAddress(host);
+  print(problem);
+  return false;
 };
 
 /** Claims the folder of sessions and returns whether it and the port are free; prints a sentence about what is not. */
@@ -289,14 +310,16 @@ const isFree = async (team: string, sessions: string, port: number): Promise<boo
 
 /** Serves the team until wrangler is stopped. */
 const serve = async (given: readonly string[]): Promise<void> => {
-  const { value: host, rest: others } = takeOption(given, "--ip");
+  const { value: ip, rest: others } = takeOption(given, "--ip");
+  const host = ip ?? "localhost";
   const { value: wanted, rest: more } = takeOption(others, "--port");
   const { value: folder, rest } = takeOption(more, "--persist-to");
   const team = takeOption(rest, "--env").value ?? takeOption(rest, "-e").value ?? "default";
   const sessions = folder ?? `.wrangler/state/${team}`;
   const args = [...rest, "--persist-to", sessions];
   const port = readPort(wanted ?? readDevPort(readWranglerFile(root)) ?? "8787");
-  if (port === null || !isServable(team) || !(await isFree(team, sessions, port))) process.exit(1);
+  if (port === null || !(await isServable(team, host)) || !(await isFree(team, sessions, port)))
+    process.exit(1);
   await awaitFirstBuild(root, team, print);
   print("Starting the server …");
   const reportTypes = createTypeReport(root, team, print);
@@ -324,7 +347,7 @@ const serve = async (given: readonly string[]): Promise<void> => {
   stopWatching();
   if (readiness === null) return;
   try {
-    const opened = await openFronts(host ?? "localhost", port, options);
+    const opened = await openFronts(host, port, options);
     markReady();
     printReady(team, opened, readiness, reportSecrets);
     void reportTypes();
@@ -346,10 +369,10 @@ const serveGuarded = async (given: readonly string[]): Promise<void> => {
 };
 
 const given = process.argv.slice(2);
-const kept = describeKeptOptions(given);
+const problem = describeKeptOptions(given) ?? findArgumentProblem(given);
 if (given.includes("--help") || given.includes("-h")) print(helpText);
-else if (kept === null) await serveGuarded(given);
+else if (problem === null) await serveGuarded(given);
 else {
-  print(kept);
+  print(problem);
   process.exit(1);
 }

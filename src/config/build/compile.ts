@@ -28,7 +28,7 @@ import { buildTeam, reachableSecrets } from "./build-team.ts";
 import type { ContextFile } from "./context.ts";
 import { checkUnusedFiles, readContext } from "./context.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
-import { createFolderReport } from "./files-map.ts";
+import { createFolderReport, isForeign } from "./files-map.ts";
 import { withoutFollowUps } from "./follow-ups.ts";
 import { readLock } from "./mcp-lock.ts";
 import { readTeam } from "./read-team.ts";
@@ -47,6 +47,8 @@ export interface CompileOptions {
    * name.
    */
   readonly declared?: DeclaredNames | undefined;
+  /** Links of the folder that lead to nothing, by their path in it. */
+  readonly deadLinks?: readonly string[];
   /** Names of the existing teams, if this one has no folder. */
   readonly teams?: readonly string[] | undefined;
   /** Whether the team is served on this machine, so that it needs no host of its own. */
@@ -123,10 +125,13 @@ const draftChecks = [
 ];
 
 /** Compiles a team folder. Every input yields diagnostics or a team, never an exception. */
-export const compileTeam = (files: TeamFiles, options: CompileOptions): CompiledTeam => {
-  const { name, isServed = false, now = -Infinity } = options;
+export const compileTeam = (given: TeamFiles, options: CompileOptions): CompiledTeam => {
+  const { name, deadLinks = [], isServed = false, now = -Infinity } = options;
   const report = createFolderReport(`config/${name}`);
-  checkUnusedFiles(report, files);
+  checkUnusedFiles(report, given);
+  for (const path of deadLinks)
+    report.addFile("file_missing", path, "this link leads to nothing", "remove it, or make what it leads to");
+  const files = new Map([...given].filter(([path]) => !isForeign(path)));
   const draft = readDraft(files, options, report);
   if (draft === null) {
     return {

@@ -1,7 +1,7 @@
 import { countCharacters } from "../../chat/text.ts";
 import { maximumBytes } from "../document/safety.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
-import { readTextFile } from "./files-map.ts";
+import { isForeign, readTextFile } from "./files-map.ts";
 
 /** File of `context/`, with its length in characters. */
 export interface ContextFile {
@@ -55,6 +55,7 @@ const importable = /\.(?:[cm]?[jt]s|json)$/;
 
 /** Returns why a file of the team folder has no use; null if it has one. */
 const unusedText = (path: string, files: TeamFiles): string | null => {
+  if (isForeign(path)) return `nothing reads this ${path.endsWith("/") ? "folder" : "hidden file"}`;
   const folder = /^skills\/[^/]+\//.exec(path)?.[0];
   if (folder !== undefined && !files.has(`${folder}SKILL.md`))
     return `${folder} has no SKILL.md, so this file is not used`;
@@ -62,10 +63,21 @@ const unusedText = (path: string, files: TeamFiles): string | null => {
   return usedFiles.some((pattern) => pattern.test(path)) ? null : "nothing reads this file";
 };
 
+/** Ways to make a file that nothing reads what it seems to be meant as, by its path. */
+const waysOut: readonly (readonly [RegExp, string])[] = [
+  [/^skills\/([^/]+)\.md$/, "a skill is a folder: make this skills/$1/SKILL.md"],
+  [/^context\/.+\/([^/]+\.md)$/, "move it to context/$1: folders in context/ are not read"],
+  [/^context\/([^/]+)\.(?:txt|md|mdx|markdown)$/i, "rename it to $1.md"],
+  [/^scripts\/([^/]+)\.yml$/, "rename it to $1.yaml"],
+  [/^.+\/([^/]+\.test\.ts)$/, "move it beside team.yaml: $1"],
+];
+
 /** Warns about files that nothing uses. */
 export const checkUnusedFiles = (report: FolderReport, files: TeamFiles): void => {
   for (const path of files.keys()) {
     const text = unusedText(path, files);
-    if (text !== null) report.addFile("unused_file", path, text);
+    const [pattern, way] = waysOut.find(([known]) => known.test(path)) ?? [];
+    const hint = pattern === undefined || isForeign(path) ? undefined : path.replace(pattern, way ?? "");
+    if (text !== null) report.addFile("unused_file", path, text, hint);
   }
 };

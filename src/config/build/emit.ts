@@ -7,6 +7,9 @@ import type { CompiledTeam } from "./compile.ts";
 
 /** Writes the files of a build: pure texts, which depend on the input alone. */
 
+/** Formats a key; only in brackets is `__proto__` a key like any other. */
+const keyOf = (key: string): string => (key === "__proto__" ? `["${key}"]` : JSON.stringify(key));
+
 /** Formats plain data as JavaScript; maps without a prototype stay so. */
 const literalOf = (value: unknown, indent: string): string => {
   const inner = `${indent}  `;
@@ -18,7 +21,7 @@ const literalOf = (value: unknown, indent: string): string => {
   const bare = Object.getPrototypeOf(value) === null ? [`${inner}__proto__: null,\n`] : [];
   const entries = Object.entries(value)
     .filter(([, item]) => item !== undefined)
-    .map(([key, item]) => `${inner}${JSON.stringify(key)}: ${literalOf(item, inner)},\n`);
+    .map(([key, item]) => `${inner}${keyOf(key)}: ${literalOf(item, inner)},\n`);
   const lines = [...bare, ...entries];
   return lines.length === 0 ? "{}" : `{\n${lines.join("")}${indent}}`;
 };

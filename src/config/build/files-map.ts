@@ -6,6 +6,11 @@ import { decodeText } from "../document/safety.ts";
 /** Files of a team folder by their path in it, like `skills/review/SKILL.md`. */
 export type TeamFiles = ReadonlyMap<string, string | Uint8Array>;
 
+const foreignPath = /(?:^|\/)(?:\.|node_modules\/)/;
+
+/** Returns whether a path is what other programs leave in a folder: hidden files, like an editor's, and packages. */
+export const isForeign = (path: string): boolean => foreignPath.test(path);
+
 /** Collector of the diagnostics of a team folder. */
 export interface FolderReport {
   readonly found: Diagnostic[];
@@ -39,15 +44,22 @@ export const createFolderReport = (folder: string): FolderReport => {
   };
 };
 
-/** Reads a text file of at most `maximum` bytes; returns null, with a diagnostic, if it cannot be used. */
+/** Reads a text file of at most `maximum` bytes; returns null, with a diagnostic, if it cannot be used. The hint is for what is no text. */
 export const readTextFile = (
   report: FolderReport,
   path: string,
   content: string | Uint8Array,
   maximum: number,
+  hint?: string,
 ): string | null => {
   const { text, finding } = decodeText(content, maximum);
   if (finding === null) return text;
-  report.add(finding.code, createPlacer(report.label(path), text)(finding.offset), "", finding.message);
+  report.add(
+    finding.code,
+    createPlacer(report.label(path), text)(finding.offset),
+    "",
+    finding.message,
+    finding.code === "not_utf8" ? hint : undefined,
+  );
   return null;
 };

@@ -1,11 +1,15 @@
 import {
+  closeSync,
   existsSync,
+  fstatSync,
   lstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
+  readSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -13,9 +17,11 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import type { Stats } from "node:fs";
 import { basename, join, relative, sep } from "node:path";
 import type { Diagnostic } from "../document/diagnostics.ts";
 import type { TeamFiles } from "./files-map.ts";
+import { isForeign } from "./files-map.ts";
 
 /** Reads and writes team folders on disk. Everything else in the loader is pure. */
 
@@ -27,26 +33,54 @@ export const teamNameProblem = (name: string): string | null =>
 
 export const teamFolder = (root: string, team: string): string => join(root, "config", team);
 
-/**
- * Returns the kind of a path, with links followed; null if it is neither file nor folder, such as a link to
- * nothing.
- */
-const kindOf = (path: string): "file" | "folder" | null => {
-  const found = statSync(path, { throwIfNoEntry: false });
-  if (found?.isDirectory() === true) return "folder";
-  return found?.isFile() === true ? "file" : null;
+type PathKind = "file" | "folder" | "dead link" | "other";
+
+/** Returns what a path leads to; undefined if that is nothing, or only the path itself. */
+const targetOf = (path: string): Stats | undefined => {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (fault) {
+    if (fault instanceof Error && "code" in fault && fault.code === "ELOOP") return undefined;
+    throw fault;
+  }
 };
 
-/** Lists the files below a folder, with links followed except one that leads back up. */
-const filesBelow = (folder: string, above: readonly string[] = []): string[] => {
+/** Returns what a path is, with links followed. */
+const kindOf = (path: string): PathKind => {
+  const found = targetOf(path);
+  if (found === undefined)
+    return lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true ? "dead link" : "other";
+  if (found.isDirectory()) return "folder";
+  return found.isFile() ? "file" : "other";
+};
+
+/** Path in a team's folder. A folder of other programs stands for what may be many files in it. */
+interface FolderEntry {
+  readonly path: string;
+  readonly kind: PathKind;
+}
+
+/** Lists what is below a folder, with links followed except one that leads back up. */
+const entriesBelow = (folder: string, above: readonly string[] = []): FolderEntry[] => {
   const own = realpathSync(folder);
   if (above.includes(own)) return [];
-  return readdirSync(folder).flatMap((name) => {
+  return readdirSync(folder).flatMap((name): FolderEntry[] => {
     const path = join(folder, name);
     const kind = kindOf(path);
-    if (kind === "folder") return filesBelow(path, [...above, own]);
-    return kind === "file" ? [path] : [];
+    const isWalked = kind === "folder" && !isForeign(`${name}/`);
+    return isWalked ? entriesBelow(path, [...above, own]) : [{ path, kind }];
   });
+};
+
+/** Lists what is in a team's folder by its path in it, sorted, a folder's with a slash at its end; none if there is no such folder. */
+const listTeamEntries = (root: string, team: string): FolderEntry[] => {
+  const folder = teamFolder(root, team);
+  if (!existsSync(folder)) return [];
+  const pathOf = ({ path, kind }: FolderEntry): string =>
+    relative(folder, path).split(sep).join("/") + (kind === "folder" ? "/" : "");
+  return entriesBelow(folder)
+    .map((entry) => ({ kind: entry.kind, path: pathOf(entry) }))
+    .toSorted((one, other) => (one.path < other.path ? -1 : 1));
 };
 
 const foldersOf = (root: string): string[] => {
@@ -71,15 +105,34 @@ export const findMisnamedTeams = (root: string): Diagnostic[] =>
     return [{ ...place, severity: "error", code: "invalid_value", path: "", message, hint }];
   });
 
+/** Bytes that are read of a file: more than any file of a team may have, and fewer than would fill the memory. */
+const mostBytes = 4 * 1024 * 1024;
+
+/** Reads a file, of a larger one only its beginning. */
+const readStart = (path: string): Uint8Array => {
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(Math.min(fstatSync(file).size, mostBytes));
+    return bytes.subarray(0, readSync(file, bytes));
+  } finally {
+    closeSync(file);
+  }
+};
+
 /** Reads all files of a team folder by their path in it, sorted; returns none if there is no such folder. */
 export const readTeamFiles = (root: string, team: string): TeamFiles => {
+  const found = listTeamEntries(root, team).filter(({ kind }) => kind === "file" || kind === "folder");
   const folder = teamFolder(root, team);
-  if (!existsSync(folder)) return new Map();
-  const paths = filesBelow(folder)
-    .map((path) => relative(folder, path).split(sep).join("/"))
-    .toSorted();
-  return new Map(paths.map((path) => [path, readFileSync(join(folder, path))]));
+  return new Map(
+    found.map(({ path, kind }) => [path, kind === "folder" ? "" : readStart(join(folder, path))]),
+  );
 };
+
+/** Lists the links of a team folder that lead to nothing, by their path in it. */
+export const findDeadLinks = (root: string, team: string): readonly string[] =>
+  listTeamEntries(root, team).flatMap(({ path, kind }) =>
+    kind === "dead link" && !isForeign(path) ? [path] : [],
+  );
 
 const isSame = (folder: string, files: ReadonlyMap<string, string>): boolean =>
   [...files].every(([name, content]) => {

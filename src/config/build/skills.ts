@@ -94,6 +94,8 @@ const readFrontmatter = (report: FolderReport, path: string, text: string): Fron
   };
 };
 
+const besideHint = "files beside a skill are texts: move anything else out of its folder";
+
 const readSkillFiles = (
   report: FolderReport,
   files: TeamFiles,
@@ -103,7 +105,7 @@ const readSkillFiles = (
   let bytes = 0;
   for (const [path, content] of files) {
     if (!path.startsWith(folder) || path === `${folder}SKILL.md`) continue;
-    const text = readTextFile(report, path, content, maximumFile);
+    const text = readTextFile(report, path, content, maximumFile, besideHint);
     if (text === null) continue;
     bytes += utf8Length(text);
     found[path.slice(folder.length)] = text;
@@ -129,11 +131,14 @@ const readSkill = (
     );
     return null;
   }
+  const body = frontmatter.body.trim();
+  if (body === "")
+    report.addFile("empty_value", path, "the skill has no text", "write it below its frontmatter");
   const beside = readSkillFiles(report, files, folder);
   const skill: Skill = {
     name,
     description: frontmatter.description ?? null,
-    body: frontmatter.body.trim(),
+    body,
     files: beside.files,
   };
   return { skill, bytes: beside.bytes };

@@ -2,7 +2,7 @@ import { nodeAt } from "../document/located.ts";
 import type { TeamDraft } from "../draft.ts";
 import { agentKeys } from "../sections/agents.ts";
 
-/** Finds keys of an agent that became lines of its instructions because of their indentation. */
+/** Finds instructions that are a file's name, and keys that became lines of them because of their indentation. */
 
 const keyLine = /^([a-z_]+):(?:\s|$)/;
 
@@ -17,8 +17,18 @@ const endingKey = (text: string, isKey: (name: string) => boolean): string | nul
   return found;
 };
 
+/** Matches a text that is nothing but the name of a text file. */
+const fileName = /^@?[\w./\\-]+\.(?:md|mdx|markdown|txt|prompt|tmpl|j2)$/;
+
 export const checkTexts = (draft: TeamDraft): void => {
   for (const { index, value } of draft.agents) {
+    if (fileName.test(value.instructions.trim()))
+      draft.report(
+        "key_ignored",
+        ["agents", index, "instructions"],
+        "the text is only the name of a file, which is not read",
+        { hint: "write the text itself, after |; what all agents read stands in context/*.md" },
+      );
     const isMissing = (name: string): boolean =>
       agentKeys.has(name) && nodeAt(draft.written, ["agents", index, name]) === undefined;
     const key = endingKey(value.instructions, isMissing);

@@ -193,7 +193,7 @@ const readNode = (walk: DocumentWalk, node: Node | null, parent: Node | null, de
   const before = walk.nodes;
   countNodes(walk, node, 1);
   if (node.tag !== undefined && !coreTags.has(node.tag)) {
-    refuseNode(node, "yaml_tag", tagRefusal);
+    refuseNode(node, "yaml_tag", explainTag(node.tag));
   }
   const anchor = (node as Scalar).anchor;
   if (anchor !== undefined) walk.anchors.set(anchor, "open");
@@ -215,7 +215,14 @@ const yamlCodes: Readonly<Record<string, ErrorCode>> = {
 
 const documentRefusal = "a file holds one document; remove this separator and what follows";
 
-const tagRefusal = "a tag is not allowed here; quote a text that begins with !";
+/** Explains that a tag is refused, and what to write instead of those by which other programs read files or secrets. */
+const explainTag = (tag: string): string => {
+  if (/^!(?:include|import|file)/.test(tag))
+    return "another file cannot be included; write here what it holds";
+  return /^!(?:env|secret)/.test(tag)
+    ? "a secret is written ${NAME}, in quotes inside of braces"
+    : "a tag is not allowed here; quote a text that begins with !";
+};
 
 /** Returns the first error of the first document, or the error that there is a second one. */
 const problemOf = (
@@ -234,7 +241,8 @@ const problemOf = (
   const [offset] = problem.pos;
   if (code === "yaml_alias" && problem.message.endsWith("cannot be an empty string"))
     return { code, offset, message: explainSign(text, offset) };
-  return { code, offset, message: code === "yaml_tag" ? tagRefusal : problem.message };
+  const [tag = ""] = /!\S*/.exec(problem.message) ?? [];
+  return { code, offset, message: code === "yaml_tag" ? explainTag(tag) : problem.message };
 };
 
 function* cstOf(lexemes: readonly string[]): Generator<CST.Token> {

@@ -5,8 +5,8 @@ import { findMeaning, plainWord } from "./other-words.ts";
 import type { ErrorCode, Path } from "./diagnostics.ts";
 import { isCode } from "./diagnostics.ts";
 import type { Located } from "./document.ts";
-import { nodeAt } from "./located.ts";
-import { explainDash } from "./syntax-faults.ts";
+import { nodeAt, scalarTextOf } from "./located.ts";
+import { explainDash, explainInvisible } from "./syntax-faults.ts";
 import { createSuggester, suggestFor } from "./suggest.ts";
 
 /** Finding of the schema, in the loader's codes and words. */
@@ -110,6 +110,24 @@ const findKeyBelow = (path: Path, key: string, { root, whole }: CheckedValue): s
   return undefined;
 };
 
+const joinHints = (...hints: readonly (string | undefined)[]): string | undefined =>
+  hints.filter((hint) => hint !== undefined).join(" ") || undefined;
+
+/** Returns the keys of a map that stand below an empty text, with the key of that text, whose lines they may be. */
+const keysBelowEmpty = (map: Located | undefined): ReadonlyMap<string, string> => {
+  const entries = map?.kind === "map" ? [...map.entries] : [];
+  const isEmpty = (at: number): boolean => {
+    const entry = entries[at]?.[1];
+    return entry !== undefined && scalarTextOf(entry.node) === "";
+  };
+  return new Map(
+    entries.flatMap(([key], at) => (isEmpty(at - 1) ? [[key, entries[at - 1]?.[0] ?? ""]] : [])),
+  );
+};
+
+const flatTextHint = (above: string | undefined): string | undefined =>
+  above === undefined ? undefined : `A line of the text of ${above} begins deeper than ${above} itself.`;
+
 const unknownKeyIssues = (
   issue: z.core.$ZodIssueUnrecognizedKeys,
   path: Path,
@@ -118,6 +136,7 @@ const unknownKeyIssues = (
   const guards = path.at(-1) === "guards";
   const known = keysAt(checked.root, path, checked.whole);
   const suggest = createSuggester(known, path);
+  const texts = keysBelowEmpty(nodeAt(checked.root, path));
   return issue.keys.map((key) => {
     const below = findMeaning(path, key, known) === null ? findKeyBelow(path, key, checked) : undefined;
     return {
@@ -125,7 +144,10 @@ const unknownKeyIssues = (
       path: [...path, key],
       which: "key",
       message: guards ? `there is no guard "${key}"` : `unknown key "${key}"`,
-      hint: below === undefined ? suggest(key) : `did you mean "${below}"?`,
+      hint: joinHints(
+        below === undefined ? suggest(key) : `did you mean "${below}"?`,
+        explainInvisible(key) ?? flatTextHint(texts.get(key)),
+      ),
     };
   });
 };
@@ -136,7 +158,9 @@ const notOneOfIssue = (values: readonly unknown[], path: Path, node: Located | u
   const list = allowed.map((value) => (value === "" ? '""' : value)).join(", ");
   if (!sameType) {
     const expected = values.length === 1 ? list : `one of ${list}`;
-    const hint = typeHint(values.some((value) => typeof value === "boolean") ? "boolean" : "", node);
+    const isMeant = node?.kind === "scalar" && allowed.includes(String(node.value));
+    const type = values.some((value) => typeof value === "boolean") ? "boolean" : "";
+    const hint = typeHint(isMeant ? typeof values[0] : type, node);
     return valueIssue(path, "wrong_type", `expected ${expected}, found ${foundIn(node)}`, hint);
   }
   const hint = suggestFor(String(node.value), allowed) ?? `allowed: ${list}`;
@@ -150,13 +174,19 @@ const sizeIssue = (issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, pat
     : valueIssue(path, "out_of_range", describeSize(issue));
 };
 
-const noKindIssue = (
-  issue: z.core.$ZodIssueInvalidUnion,
-  path: Path,
-  node: Located | undefined,
-): ShapeIssue => {
-  if (node === undefined) return missingIssue(path);
+/** Returns how an entry is written whose kind stands in the place of a key; undefined for any other entry. */
+const kindHint = (entry: Located | undefined, kinds: readonly string[]): string | undefined => {
+  const [kind] = entry?.kind === "map" ? entry.entries.keys() : [];
+  return kind !== undefined && kinds.includes(kind)
+    ? `write it as { kind: ${kind}, params: { … } }`
+    : undefined;
+};
+
+const noKindIssue = (issue: z.core.$ZodIssueInvalidUnion, path: Path, root: Located): ShapeIssue => {
+  const node = nodeAt(root, path);
   const options = ("options" in issue ? (issue.options as readonly unknown[]) : []).map(String);
+  if (node === undefined)
+    return { ...missingIssue(path), hint: kindHint(nodeAt(root, path.slice(0, -1)), options) };
   const effect = path.includes("effects");
   if (node.kind !== "scalar" || typeof node.value !== "string") return wrongTypeIssue(path, "string", node);
   const message = `there is no ${effect ? "effect" : "kind"} ${valueText(path, node)}`;
@@ -188,7 +218,7 @@ const unionIssues = (
   checked: CheckedValue,
 ): ShapeIssue[] => {
   const node = nodeAt(checked.root, path);
-  if (issue.errors.length === 0) return [noKindIssue(issue, path, node)];
+  if (issue.errors.length === 0) return [noKindIssue(issue, path, checked.root)];
   if (node === undefined) return [missingIssue(path)];
   const meant = findMeantBranch(issue);
   if (meant !== undefined) return meant.flatMap((inner) => toIssues(inner, path, checked));
@@ -247,13 +277,18 @@ const nestedHint = "a list in a list is not joined with it: write its entries ou
 
 const dashHint = "begin each entry of the list with a dash";
 
-/** Returns how a text becomes a list of one entry. */
-const oneItemHint = (text: string): string | undefined =>
-  explainDash(text) ?? (namePattern.test(text) ? `write [${text}]` : undefined);
+/** Returns how a text becomes a list: of one name, or of several with commas between them. */
+const itemsHint = (text: string): string | undefined => {
+  const names = text.split(",").map((name) => name.trim());
+  return (
+    explainDash(text) ??
+    (names.every((name) => namePattern.test(name)) ? `write [${names.join(", ")}]` : undefined)
+  );
+};
 
 /** Returns how the value in the place of a list becomes one. */
 const listHint = (path: Path, node: Located, { root, whole }: CheckedValue): string | undefined => {
-  if (node.kind === "scalar") return typeof node.value === "string" ? oneItemHint(node.value) : undefined;
+  if (node.kind === "scalar") return typeof node.value === "string" ? itemsHint(node.value) : undefined;
   const [begun, first] = (node.kind === "map" ? [...node.entries] : [])[0] ?? [];
   if (begun === undefined) return undefined;
   const keys = keysAt(root, [...path, 0], whole);
@@ -261,6 +296,8 @@ const listHint = (path: Path, node: Located, { root, whole }: CheckedValue): str
   const isNamed = keys.includes("name") && first?.node.kind === "map" && namePattern.test(begun);
   return explainDash(begun) ?? (isNamed ? `${dashHint}: - name: ${begun}` : dashHint);
 };
+
+const textHint = "write the text itself; after | it may have many lines";
 
 const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, checked: CheckedValue): ShapeIssue => {
   const node = nodeAt(checked.root, path);
@@ -270,6 +307,7 @@ const typeIssue = (issue: z.core.$ZodIssueInvalidType, path: Path, checked: Chec
   const wrong = wrongTypeIssue(path, issue.expected, node);
   const isOther = node.kind === "list" || (node.kind === "scalar" && node.value !== null);
   if (issue.expected === "object" && isOther) return { ...wrong, hint: mapHint(path, checked) };
+  if (path.at(-1) === "instructions" && node.kind !== "scalar") return { ...wrong, hint: textHint };
   if (issue.expected !== "array") return wrong;
   return { ...wrong, hint: listHint(path, node, checked) ?? wrong.hint };
 };

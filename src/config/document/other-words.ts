@@ -43,7 +43,7 @@ export const otherWords: readonly Words[] = [
         "azure bedrock deepseek fireworks groq litellm llama lmstudio mistral ollama openrouter together vllm",
     },
   },
-  { at: /^mcp_servers\.\d+$/, byMeaning: { url: "address endpoint server_url" } },
+  { at: /^mcp_servers\.\d+$/, byMeaning: { transport: "type", url: "address endpoint server_url" } },
   {
     at: /^(agents\.\d+|defaults)$/,
     byMeaning: {

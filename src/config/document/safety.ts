@@ -23,7 +23,7 @@ export const decodeText = (
 ): { readonly text: string; readonly finding: DocumentFinding | null } => {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   if (bytes.length > maximum) {
-    const message = `the file has ${bytes.length} bytes, at most ${maximum} are allowed`;
+    const message = `the file has more than ${maximum} bytes, and no more are allowed`;
     return { text: "", finding: { code: "file_too_large", offset: 0, message } };
   }
   let text: string;

@@ -53,12 +53,40 @@ const explainMissingSpace = (line: string): string | null => {
 /** Matches the dash of an item without a space after it. */
 const bareDash = /^-(?=[A-Za-z_"'$])/;
 
+/** Matches what word processors write in the place of an item's dash. */
+const longDash = /^[–—•]\s*/;
+
 /**
  * Explains that a text or key that begins like an item of a list was meant as one; returns undefined if it does
  * not.
  */
-export const explainDash = (text: string): string | undefined =>
-  bareDash.test(text) ? `put a space after the dash of each item: - ${text.slice(1, 30)}` : undefined;
+export const explainDash = (text: string): string | undefined => {
+  if (longDash.test(text))
+    return `begin each item with a plain dash: - ${text.replace(longDash, "").slice(0, 30)}`;
+  return bareDash.test(text) ? `put a space after the dash of each item: - ${text.slice(1, 30)}` : undefined;
+};
+
+/** Matches a character that looks like a blank or like nothing, and that YAML takes for a letter. */
+const invisible = /[\u00a0\u00ad\u1680\u2000-\u200f\u2028\u2029\u202f\u205f\u2060\u3000\ufeff]/;
+
+/** Explains that a text has a character that nobody sees; returns undefined if it has none. */
+export const explainInvisible = (text: string): string | undefined => {
+  const [found] = invisible.exec(text) ?? [];
+  if (found === undefined) return undefined;
+  const number = found.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0");
+  return `an invisible character (U+${number}) stands here: type a blank in its place, or remove it`;
+};
+
+const tabSentence = "there is a tab in the indentation; indent with spaces";
+
+/** Finds a tab in the indentation of a line, or a character that nobody sees before its texts in quotes. */
+const findInvisible = (text: string, at: number): SyntaxFault | null => {
+  const start = at === 0 ? 0 : text.lastIndexOf("\n", at - 1) + 1;
+  const [code = ""] = /^[^"'#]*/.exec(lineAround(text, start)) ?? [];
+  if (/^ *\t/.test(code)) return { offset: start + code.indexOf("\t"), message: tabSentence };
+  const message = explainInvisible(code);
+  return message === undefined ? null : { offset: start + code.search(invisible), message };
+};
 
 /** Finds an item without a space after its dash in the line of a place, or in the line above. */
 const findBareDash = (text: string, at: number): SyntaxFault | null => {
@@ -72,6 +100,9 @@ const findBareDash = (text: string, at: number): SyntaxFault | null => {
   }
   return null;
 };
+
+/** Matches the end of a line whose text stands in the lines below. */
+const blockStart = /:\s+[|>][+\-\d]*\s*(?:#.*)?$/;
 
 /** Number of lines below a text that are searched for a key. */
 const mostLines = 100;
@@ -105,6 +136,15 @@ interface Level {
   readonly key: string | null;
 }
 
+/** Finds a line that is not indented below a key whose text it belongs to. */
+const findFlatText = (text: string, at: number): SyntaxFault | null => {
+  const start = at === 0 ? 0 : text.lastIndexOf("\n", at - 1) + 1;
+  const above = text.slice(0, start).trimEnd();
+  if (!blockStart.test(lineAround(above, above.length))) return null;
+  const offset = start + indentOf(lineAround(text, start));
+  return { offset, message: "the lines of a text after | or > begin deeper than its key: indent them" };
+};
+
 /** Returns the columns in which a line begins its items and its key; none for a comment or a line of a text. */
 const levelsOf = (line: string): readonly Level[] => {
   const [, blank = "", dashes = "", key] =
@@ -115,9 +155,6 @@ const levelsOf = (line: string): readonly Level[] => {
   }));
   return key === undefined ? items : [...items, { column: blank.length + dashes.length, key }];
 };
-
-/** Matches the end of a line whose text stands in the lines below. */
-const blockStart = /:\s+[|>][+\-\d]*\s*(?:#.*)?$/;
 
 /** Reads the columns that are open behind some lines, the deepest last. */
 const readLevels = (lines: readonly string[]): readonly Level[] => {
@@ -175,7 +212,7 @@ const indentation =
 
 /** The parser's messages, each with its explanation; the first match counts. */
 const sentences: readonly (readonly [RegExp, string])[] = [
-  [/^Tabs are not allowed/, "there is a tab in the indentation; indent with spaces"],
+  [/^Tabs are not allowed/, tabSentence],
   [
     /must be sufficiently indented and end with a ([\]}])/,
     "an earlier bracket is not closed; close it with $1",
@@ -219,6 +256,8 @@ const explainLines = (message: string, text: string, at: number): SyntaxFault | 
   const star = message.startsWith("Unexpected") ? findStar(text, at) : -1;
   if (star >= 0) return { offset: star, message: explainSign(text, star) };
   const line = lineAround(text, at);
+  const flat = message.startsWith("Implicit map keys") ? findFlatText(text, at) : null;
+  if (flat !== null) return flat;
   const isOfColons = /^(Nested mappings|Block collections|Implicit)/.test(message);
   const ofColons = isOfColons ? (explainColon(line) ?? explainMissingSpace(line)) : null;
   if (ofColons !== null) return { offset: at, message: ofColons };
@@ -237,7 +276,7 @@ export const explainSyntax = (
     const offset = findOpenQuote(text, lexemes, at);
     return { offset, message: "a quote is opened here and never closed" };
   }
-  const known = explainLines(message, text, at);
+  const known = explainLines(message, text, at) ?? findInvisible(text, at);
   if (known !== null) return known;
   const [pattern, sentence] = sentences.find(([known]) => known.test(message)) ?? [];
   if (pattern === undefined || sentence === undefined)

@@ -217,9 +217,7 @@ export const explainTeam = (draft: TeamDraft, team: Team): ExplainedValue[] =>
     ),
     ...teamSections.flatMap((section) => sectionRows(draft, [section], section, team[section] ?? "off")),
   ].map((row) =>
-    hiddenKeys.test(row.key) || /headers|env/.test(row.section)
-      ? { ...row, value: "(not shown)" }
-      : { ...row, value: shownValue(row) },
+    hiddenKeys.test(row.key) ? { ...row, value: "(not shown)" } : { ...row, value: shownValue(row) },
   );
 
 /** Names of a list with what belongs to each: the parameters of an effect, the tools of a toolbox. */

@@ -15,8 +15,9 @@ const globSchema = () =>
     if (problem !== null) context.addIssue({ code: "custom", message: `invalid_value: ${problem}` });
   });
 
-/** Returns whether a path stays inside the workspace. */
+/** Returns whether a path stays inside the workspace, where only / stands between folders. */
 const isInside = (path: string): boolean => {
+  if (path.includes("\\")) return false;
   try {
     workspacePath(path);
   } catch {
@@ -96,7 +97,7 @@ const toolKeys = {
     .optional()
     .describe("Globs that bound all writes; omitted: unbounded, []: nothing."),
   working_dir: text(500, 1)
-    .refine(isInside, "invalid_value: write a folder of the workspace, like src")
+    .refine(isInside, "invalid_value: write a folder of the workspace, like src or src/app")
     .default(".")
     .describe(
       "Folder of the workspace to which its files, searches, commands and writable_paths are relative.",
