@@ -73,6 +73,9 @@ const focusComposer = (frames = focusWithin): void => {
   });
 };
 
+/** The session that this page has created and not shown yet. */
+let created: string | null = null;
+
 const create = async (
   { key: opened, agent, content, files }: KeptOpening,
   signal: AbortSignal,
@@ -85,7 +88,10 @@ const create = async (
   // Its files go out with the first message, once the session is shown.
   if (files.length > 0) keepInput({ session: id, id: opened, content, mode: "queue", files });
   // Who has opened another session meanwhile stays there, unless that would keep the message back.
-  if (route.get().session === null || files.length > 0) go({ session: id, context: null });
+  if (route.get().session === null || files.length > 0) {
+    created = id;
+    go({ session: id, context: null });
+  }
   sessions.refresh();
 };
 
@@ -114,7 +120,8 @@ const showSession = (): void => {
   stopAnnouncing();
   open?.close();
   const next = wanted === null ? null : openSession(client, api, wanted, key.get(), report);
-  stopAnnouncing = next === null ? () => undefined : announceEvents(next.open, announce);
+  stopAnnouncing = next === null ? () => undefined : announceEvents(next.open, announce, wanted === created);
+  created = null;
   session.set(next);
   focusComposer();
 };
