@@ -18,9 +18,10 @@ import { createOpening } from "./state/opening.ts";
 import type { KeptOpening } from "./state/opening.ts";
 import { readRoute, writeRoute } from "./state/route.ts";
 import type { PageAddress } from "./state/route.ts";
-import { openSession } from "./state/session.ts";
+import { nameKey, openSession } from "./state/session.ts";
 import type { SessionControl } from "./state/session.ts";
 import { createSessions } from "./state/sessions.ts";
+import { setOwner } from "./state/tab.ts";
 
 /** Begins the page: makes what its regions share, and follows its address. */
 
@@ -40,6 +41,9 @@ let announced = 0;
 const clientFor = (token: string): LimpetClient =>
   createClient({ url: location.origin, ...(token === "" ? {} : { token }) });
 let client = clientFor("");
+/** Names whose the kept texts are. A token names nobody: its claims do, which are no secret. */
+const nameOwner = (token: string): string => nameKey(token) || token.split(".", 1).join("");
+setOwner(nameOwner(""));
 const api = createApi(() => client);
 const isSeen = (): boolean => !document.hidden;
 const sessions = createSessions(api, isSeen);
@@ -139,17 +143,22 @@ const nameTab = (): void => {
   const { rows, asks } = sessions.list.get();
   const row = rows.find(({ id }) => id === route.get().session);
   const title = row === undefined ? "Limpet" : `${titleOf(row)} · Limpet`;
-  document.title = `${asks.size > 0 ? `(${asks.size}) ` : ""}${title}`;
+  const waiting = [...asks.values()].filter((kind) => kind !== "client_tool").length;
+  document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title}`;
 };
 
 route.subscribe(showSession);
 route.subscribe(nameTab);
 sessions.list.subscribe(nameTab);
 key.subscribe(() => {
+  setOwner(nameOwner(key.get()));
   client = clientFor(key.get());
   session.get()?.close();
   session.set(null);
   showSession();
+  app.opening.resume();
+  sessions.query.set("");
+  fault.set(null);
   readServer();
 });
 document.addEventListener("visibilitychange", () => isSeen() && sessions.refresh());
@@ -160,6 +169,7 @@ const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no root");
 // The session is asked for first, and before anything is drawn: all that is shown waits for its answer.
 showSession();
+app.opening.resume();
 // The requests leave at the end of this task: the page is drawn while the server works on them.
 setTimeout(() => {
   render(<Page app={app} announcements={announcements} layer={layer} />, root);
