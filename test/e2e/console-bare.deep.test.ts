@@ -23,7 +23,11 @@ const site = serveConsole("bare", "test", {
       return { status: 503, body: { error: { message: "too busy" } } };
     });
     return {
-      vars: { LIMPET_PRIVATE_EGRESS: `127.0.0.1:${model.port}`, MODEL_URL: model.url("compatible"), MODEL_KEY: "sk-bare" },
+      vars: {
+        LIMPET_PRIVATE_EGRESS: `127.0.0.1:${model.port}`,
+        MODEL_URL: model.url("compatible"),
+        MODEL_KEY: "sk-bare",
+      },
       close: model.close,
     };
   },
