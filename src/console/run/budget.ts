@@ -69,7 +69,7 @@ export interface BudgetSituation {
 }
 
 /** What is shown of a limit: in words, and as a bar where something of it is used or could be. */
-export interface ShownLimit {
+interface LimitWords {
   readonly words: string;
   readonly hasBar: boolean;
 }
@@ -84,7 +84,7 @@ const describeLeft = ({ kind, scope, limit, spent }: BudgetLimit): string => {
 };
 
 /** Says what is left; between runs a limit of runs is that of the next one, of which nothing is used. */
-export const describeLimit = (limit: BudgetLimit, { isRunning, unpriced }: BudgetSituation): ShownLimit => {
+export const describeLimit = (limit: BudgetLimit, { isRunning, unpriced }: BudgetSituation): LimitWords => {
   const { kind, scope, spent } = limit;
   const { verb, showWhole }: BudgetWords = kinds[kind];
   const whole = showWhole(limit.limit);
