@@ -18,9 +18,10 @@ import { createOpening } from "./state/opening.ts";
 import type { KeptOpening } from "./state/opening.ts";
 import { readRoute, writeRoute } from "./state/route.ts";
 import type { PageAddress } from "./state/route.ts";
-import { openSession } from "./state/session.ts";
+import { nameKey, openSession } from "./state/session.ts";
 import type { SessionControl } from "./state/session.ts";
 import { createSessions } from "./state/sessions.ts";
+import { setOwner } from "./state/tab.ts";
 
 /** Begins the page: makes what its regions share, and follows its address. */
 
@@ -40,6 +41,9 @@ let announced = 0;
 const clientFor = (token: string): LimpetClient =>
   createClient({ url: location.origin, ...(token === "" ? {} : { token }) });
 let client = clientFor("");
+/** Names whose the kept texts are. A token names nobody: its claims do, which are no secret. */
+const nameOwner = (token: string): string => nameKey(token) || token.split(".", 1).join("");
+setOwner(nameOwner(""));
 const api = createApi(() => client);
 const isSeen = (): boolean => !document.hidden;
 const sessions = createSessions(api, isSeen);
@@ -73,6 +77,9 @@ const focusComposer = (frames = focusWithin): void => {
   });
 };
 
+/** The session that this page has created and not shown yet. */
+let created: string | null = null;
+
 const create = async (
   { key: opened, agent, content, files }: KeptOpening,
   signal: AbortSignal,
@@ -85,7 +92,10 @@ const create = async (
   // Its files go out with the first message, once the session is shown.
   if (files.length > 0) keepInput({ session: id, id: opened, content, mode: "queue", files });
   // Who has opened another session meanwhile stays there, unless that would keep the message back.
-  if (route.get().session === null || files.length > 0) go({ session: id, context: null });
+  if (route.get().session === null || files.length > 0) {
+    created = id;
+    go({ session: id, context: null });
+  }
   sessions.refresh();
 };
 
@@ -114,7 +124,8 @@ const showSession = (): void => {
   stopAnnouncing();
   open?.close();
   const next = wanted === null ? null : openSession(client, api, wanted, key.get(), report);
-  stopAnnouncing = next === null ? () => undefined : announceEvents(next.open, announce);
+  stopAnnouncing = next === null ? () => undefined : announceEvents(next.open, announce, wanted === created);
+  created = null;
   session.set(next);
   focusComposer();
 };
@@ -132,17 +143,22 @@ const nameTab = (): void => {
   const { rows, asks } = sessions.list.get();
   const row = rows.find(({ id }) => id === route.get().session);
   const title = row === undefined ? "Limpet" : `${titleOf(row)} · Limpet`;
-  document.title = `${asks.size > 0 ? `(${asks.size}) ` : ""}${title}`;
+  const waiting = [...asks.values()].filter((kind) => kind !== "client_tool").length;
+  document.title = `${waiting > 0 ? `(${waiting}) ` : ""}${title}`;
 };
 
 route.subscribe(showSession);
 route.subscribe(nameTab);
 sessions.list.subscribe(nameTab);
 key.subscribe(() => {
+  setOwner(nameOwner(key.get()));
   client = clientFor(key.get());
   session.get()?.close();
   session.set(null);
   showSession();
+  app.opening.resume();
+  sessions.query.set("");
+  fault.set(null);
   readServer();
 });
 document.addEventListener("visibilitychange", () => isSeen() && sessions.refresh());
@@ -153,6 +169,7 @@ const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no root");
 // The session is asked for first, and before anything is drawn: all that is shown waits for its answer.
 showSession();
+app.opening.resume();
 // The requests leave at the end of this task: the page is drawn while the server works on them.
 setTimeout(() => {
   render(<Page app={app} announcements={announcements} layer={layer} />, root);

@@ -8,7 +8,7 @@ import { announceEvents } from "../../src/console/state/announcements.ts";
 type Ask = Pick<Transcript["asks"][number], "id" | "kind">;
 
 /** A session that is shown, as far as announcements look at it. */
-const openFake = () => {
+const openFake = (isNew = false) => {
   let events: readonly unknown[] = [];
   let snapshot: { status: Transcript["status"]; seq: number; asks: readonly Ask[] } = {
     status: "connecting",
@@ -25,7 +25,7 @@ const openFake = () => {
       return () => undefined;
     },
   };
-  announceEvents(open as OpenSession, (sentence) => void told.push(sentence));
+  announceEvents(open as OpenSession, (sentence) => void told.push(sentence), isNew);
   return {
     told,
     show: (status: Transcript["status"], more: readonly object[] = [], asks: readonly Ask[] = []): void => {
@@ -63,4 +63,24 @@ test("AP-54: of what is replayed after a break only asks that are still open are
   expect(told).toEqual(["guide asks you: open?"]);
   show("live", [end]);
   expect(told).toEqual(["guide asks you: open?", "guide is done"]);
+});
+
+test("AP-54: of a session that the page has just created all is announced, however late the page is live", () => {
+  const { told, show } = openFake(true);
+  show("connecting", [ask("first")]);
+  show("connecting", [end]);
+  show("live", [ask("second")]);
+  expect(told).toEqual(["guide asks you: first?", "guide is done", "guide asks you: second?"]);
+  show("offline");
+  show("connecting", [end]);
+  show("live", [end]);
+  expect(told).toHaveLength(3);
+});
+
+test("AP-54: of a session that the page has just created all is announced, also if the first try to read it fails", () => {
+  const { told, show } = openFake(true);
+  show("offline");
+  show("connecting");
+  show("live", [end]);
+  expect(told).toEqual(["guide is done"]);
 });

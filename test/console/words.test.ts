@@ -24,7 +24,7 @@ import {
   describeNote,
   endSentence,
   explainReturned,
-  isToldByNext,
+  isToldLater,
   readReturned,
   whenItGoesOut,
 } from "../../src/console/conversation/sentences.ts";
@@ -497,23 +497,6 @@ test.each([
   expect(describeNote(note("attempt_aborted", { items: [], code, retry_at }))).toBe(words);
 });
 
-test("AP-54: tries of one call that fail in the same way are one line, which counts them", () => {
-  const aborted = (code: string, attempt: number): NoteEntry => ({
-    kind: "note",
-    id: "n",
-    seq: 1,
-    at: 0,
-    event: { ...note("attempt_aborted", { items: [], code, retry_at: 5 }), attempt },
-    ask: null,
-  });
-  const second = aborted("network", 2);
-  expect(describeNote(second.event)).toBe(
-    "The model could not be reached (try 2). It is tried again by itself.",
-  );
-  const after = [aborted("network", 3), aborted("timeout", 3), aborted("network", 1)];
-  expect(after.map((next) => isToldByNext(second, next))).toEqual([true, false, false]);
-});
-
 test("AP-54: a limit is warned of once: that it is reached is told by the ask or the end that follows", () => {
   const limit = { scope: "run", kind: "max_cost_usd", limit: 2 };
   expect(describeNote(note("budget_warning", { ...limit, spent: 1.6 }))).toBe(
@@ -532,9 +515,9 @@ test("AP-54: a limit is warned of once: that it is reached is told by the ask or
   const error = entry(note("error", { code: "budget_exceeded", message: "all is spent", retryable: false }));
   const end = (detail: string) => entry(note("run_end", { state: "failed", error: { detail } }));
   expect([
-    isToldByNext(error, end("all is spent")),
-    isToldByNext(error, end("other")),
-    isToldByNext(error, undefined),
+    isToldLater(error, [end("all is spent")]),
+    isToldLater(error, [end("other")]),
+    isToldLater(error, []),
   ]).toEqual([true, false, false]);
   expect([endSentence("all is spent"), endSentence("It is."), endSentence("")]).toEqual([
     "all is spent.",

@@ -400,30 +400,35 @@ test("AP-54 AP-12: a server that wants a key asks for it, says if it is the wron
   await close();
 });
 
-test("AP-54 AP-12: the key is forgotten with all that was not sent, after a question: the next key sends nothing of it", async () => {
-  const { page, close, say, state } = await openConsole(browser, server.url);
-  const api = createApi(server.url);
-  const session = await api.create();
-  const open = async (key: string): Promise<void> => {
-    await page.getByRole("heading", { name: "This server needs a key" }).waitFor();
-    await page.getByLabel("Key").fill(key);
-    await page.getByRole("button", { name: "Open" }).click();
-    // The field of the key has the same id.
-    await page.locator("textarea#composer").waitFor();
-  };
-  let isAway = true;
-  await page.route("**/v1/**", async (route) => {
+/** Has the server want a key, whichever it is, and takes no messages while it is away. */
+const requireKey = (page: Page, isAway: () => boolean): Promise<unknown> =>
+  page.route("**/v1/**", async (route) => {
     const { authorization, ...headers } = await route.request().allHeaders();
-    if (isAway && route.request().url().endsWith("/messages")) return route.abort();
+    if (isAway() && route.request().url().endsWith("/messages")) return route.abort();
     if (authorization?.startsWith("Bearer lk_") === true) return route.continue({ headers });
     const problem = { code: "unauthenticated", detail: "No key.", status: 401, title: "Unauthenticated" };
     return route.fulfill({ status: 401, contentType: "application/problem+json", json: problem });
   });
+
+const enterKey = async (page: Page, key: string): Promise<void> => {
+  await page.getByRole("heading", { name: "This server needs a key" }).waitFor();
+  await page.getByLabel("Key").fill(key);
+  await page.getByRole("button", { name: "Open" }).click();
+  // The field of the key has the same id.
+  await page.locator("textarea#composer").waitFor();
+};
+
+const small = { name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("a") };
+
+test("AP-54 AP-12: the key is forgotten with all that was not sent, after a question: the next key sends nothing of it", async () => {
+  const { page, close, say, state } = await openConsole(browser, server.url);
+  const api = createApi(server.url);
+  const session = await api.create();
+  let isAway = true;
+  await requireKey(page, () => isAway);
   await page.goto(`${server.url}/console#${session}`);
-  await open("lk_first_key");
-  await page
-    .getByLabel("Files to attach")
-    .setInputFiles({ name: "a.txt", mimeType: "text/plain", buffer: Buffer.from("a") });
+  await enterKey(page, "lk_first_key");
+  await page.getByLabel("Files to attach").setInputFiles(small);
   await say("In the name of the first");
   await page.locator(".kept", { hasText: "In the name of the first" }).waitFor();
   await page.locator("#composer").fill("A draft of the first");
@@ -437,7 +442,7 @@ test("AP-54 AP-12: the key is forgotten with all that was not sent, after a ques
   await forget("Forget it");
   await page.getByRole("heading", { name: "This server needs a key" }).waitFor();
   isAway = false;
-  await open("lk_second_key");
+  await enterKey(page, "lk_second_key");
   expect(await page.locator("#composer").inputValue()).toBe("");
   await say("hello");
   await state("done");
@@ -446,6 +451,39 @@ test("AP-54 AP-12: the key is forgotten with all that was not sent, after a ques
   expect(said).toContain("hello");
   expect(said).not.toContain("the first");
   expect(await page.evaluate("JSON.stringify({ ...sessionStorage })")).not.toContain("the first");
+  await close();
+});
+
+test("AP-54 AP-12: what was not sent under a key waits for it: another key neither shows nor sends it", async () => {
+  const { page, close, say, state } = await openConsole(browser, server.url);
+  const api = createApi(server.url);
+  const session = await api.create();
+  let isAway = true;
+  await requireKey(page, () => isAway);
+  await page.goto(`${server.url}/console#${session}`);
+  await enterKey(page, "lk_first_key");
+  await say("In the name of the first");
+  await page.locator(".kept", { hasText: "In the name of the first" }).waitFor();
+  await page.locator("#composer").fill("A draft of the first");
+  await page.getByLabel("Files to attach").setInputFiles(small);
+  await page.locator(".composer-files", { hasText: "a.txt" }).waitFor();
+  await page.goto(`${server.url}/console#s_${"a".repeat(26)}`);
+  await page.getByRole("button", { name: "Use another key" }).click();
+  isAway = false;
+  await page.getByRole("heading", { name: "This server needs a key" }).waitFor();
+  await page.goto(`${server.url}/console#${session}`);
+  await enterKey(page, "lk_second_key");
+  await say("hello");
+  await state("done");
+  expect(await page.locator(".kept, .composer-files").count()).toBe(0);
+  expect(await page.locator("#composer").inputValue()).toBe("");
+  const said = async () => JSON.stringify(await api.events(session));
+  expect(await said()).not.toContain("the first");
+  await page.reload();
+  await enterKey(page, "lk_first_key");
+  await expect.poll(said).toContain("In the name of the first");
+  expect(await page.locator("#composer").inputValue()).toBe("A draft of the first");
+  await page.locator(".composer-files", { hasText: "a.txt" }).waitFor();
   await close();
 });
 

@@ -49,7 +49,7 @@ test("AP-54: every view of an approval shows the version that would run, and Den
   await view("Your changes").click();
   await panel.locator(".removed", { hasText: "Dear sea" }).waitFor();
   await panel.locator(".added", { hasText: "Dear moon" }).waitFor();
-  expect(await ask.locator(".ask-tag").textContent()).toMatch(/changed · decided by itself in \d/);
+  expect(await ask.locator(".ask-tag").textContent()).toMatch(/changed · denied by itself in \d/);
   for (const viewport of [desk, phone]) {
     await resize(page, viewport);
     expect(await violationsOf(page), `${viewport.width} px`).toEqual([]);
@@ -166,7 +166,7 @@ test("AP-54: the time that is left of an ask is right on a machine whose clock i
   });
   await start("letter");
   const left = page.locator(".ask .ask-tag .meta");
-  await expect.poll(() => left.textContent()).toMatch(/^decided by itself in \d+ (?:min|h)/);
+  await expect.poll(() => left.textContent()).toMatch(/^denied by itself in \d+ (?:min|h)/);
 });
 
 test("AP-54: an edit is still there after another session was looked at, and after a reload", async () => {
@@ -214,9 +214,12 @@ test("AP-54: Esc closes the editor or the denial of an ask, keeps what was chang
   await button("Deny…").click();
   const keys = page.locator(".conversation kbd:visible", { hasText: "Esc" });
   expect(await keys.locator("xpath=..").allTextContents()).toEqual(["Back Esc"]);
-  await page.getByRole("textbox", { name: "Reason" }).press("Escape");
+  const reason = page.getByRole("textbox", { name: "Reason" });
+  await reason.fill("too soon");
+  await reason.press("Escape");
   await expect.poll(focus).toContain("Deny…");
   await button("Deny…").click();
+  expect(await reason.inputValue()).toBe("too soon");
   await ask.getByRole("button", { name: /^Back/ }).press("Enter");
   await expect.poll(focus).toContain("Deny…");
   await button("Edit").click();

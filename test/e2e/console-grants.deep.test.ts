@@ -4,7 +4,8 @@ import { until } from "../support/dev-server.ts";
 
 /** AP-54: permissions that approvals have left behind are found in the console, and taken back. */
 
-const site = serveConsole("default", "shipped");
+// Where a test has the server refuse something the browser says so, too.
+const site = serveConsole("default", "shipped", { allows: (complaint) => complaint.includes("403") });
 
 /** Plays the scene `approve` until it asks or ends; gives the open ask. */
 const askedBy = async (session: string): Promise<string | null> => {
@@ -43,8 +44,16 @@ test("AP-54 TB-8: what was allowed for an agent stands in the palette and in men
   await page.getByRole("menuitem", { name: "Permissions…" }).click();
   await dialog.getByText("Any use of").waitFor();
   expect(await violationsOf(page)).toEqual([]);
+  await page.route("**/grants/*", (route) => {
+    const problem = { type: "", title: "", status: 403, detail: "Not with this key.", code: "scope_missing" };
+    return route.fulfill({ status: 403, contentType: "application/problem+json", json: problem });
+  });
+  await dialog.getByRole("button", { name: "Take it back" }).click();
+  await dialog.getByRole("alert").getByText("Not with this key.").waitFor();
+  await page.unroute("**/grants/*");
   await dialog.getByRole("button", { name: "Take it back" }).click();
   await dialog.getByText("None.").waitFor();
+  expect(await dialog.getByRole("alert").count()).toBe(0);
   expect(await granted()).toBe(0);
   expect(await askedBy(await site.api.create())).not.toBeNull();
 });

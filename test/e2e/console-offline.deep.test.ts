@@ -67,13 +67,13 @@ test("AP-54: what was typed offline is still there after a reload, and goes out 
   await state("done");
   await page.route("**/v1/sessions/*/messages", (route) => route.abort());
   await say("files");
-  await page.waitForFunction("sessionStorage.getItem('limpet-kept')?.includes('files')");
+  await page.waitForFunction("sessionStorage.getItem('limpet-kept dev')?.includes('files')");
   await page.unroute("**/v1/sessions/*/messages");
   await page.reload();
   await page.locator(".line", { hasText: "Edited tour.md" }).waitFor();
   await state("done");
   expect(textsOf(await site.api.events(session)).filter((text) => text === "files")).toEqual(["files"]);
-  expect(await page.evaluate("sessionStorage.getItem('limpet-kept')")).toBe("[]");
+  expect(await page.evaluate("sessionStorage.getItem('limpet-kept dev')")).toBe("[]");
 });
 
 test("AP-54 SE-23: what is withdrawn offline stays withdrawn over a reload, and its request is refused if it comes after all", async () => {
@@ -84,7 +84,7 @@ test("AP-54 SE-23: what is withdrawn offline stays withdrawn over a reload, and 
   await state("reconnecting");
   await say("never mind");
   const [{ id }] = await page.evaluate<[{ readonly id: string }]>(
-    "JSON.parse(sessionStorage['limpet-kept'])",
+    "JSON.parse(sessionStorage['limpet-kept dev'])",
   );
   await page.locator(".kept").getByRole("button", { name: "Withdraw" }).click();
   await page.locator(".kept").waitFor({ state: "detached" });
@@ -98,7 +98,7 @@ test("AP-54 SE-23: what is withdrawn offline stays withdrawn over a reload, and 
   const late = await site.api.post(`/v1/sessions/${session}/messages`, { id, content: "never mind" });
   expect(late.body).toMatchObject({ code: "idempotency_key_reused" });
   expect(await logText()).not.toContain("never mind");
-  await expect.poll(() => page.evaluate("sessionStorage['limpet-kept']")).toBe("[]");
+  await expect.poll(() => page.evaluate("sessionStorage['limpet-kept dev']")).toBe("[]");
 });
 
 const shells = { name: "shells.txt", mimeType: "text/plain", buffer: Buffer.from("three limpets") };
@@ -328,7 +328,7 @@ test("AP-54: a decision that is made offline goes out after a reload, with its r
   await page.route("**/v1/**", (route) => route.abort());
   await ask.getByRole("textbox").fill("the sea is not gentle");
   await ask.getByRole("button", { name: "Deny and tell guide" }).click();
-  const kept = () => page.evaluate<string | null>(`sessionStorage["limpet-answers ${session}"] ?? null`);
+  const kept = () => page.evaluate<string | null>(`sessionStorage["limpet-answers ${session} dev"] ?? null`);
   await expect.poll(kept).toContain("the sea is not gentle");
   expect(await resolutionsIn(session)).toEqual([]);
   // A page that has no key yet is refused; the answer waits for the key.

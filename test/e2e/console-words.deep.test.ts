@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { serveConsole, tooMuch, violationsOf } from "../support/console-page.ts";
+import { phone, resize, serveConsole, tooMuch, violationsOf } from "../support/console-page.ts";
 
 /** AP-54: the console does what its words say, and nothing that a person wrote is lost. */
 
@@ -57,6 +57,15 @@ test("AP-54: a file over the limit is refused where it is chosen, by its name an
     )
     .waitFor();
   expect(await attached().allTextContents()).toEqual(["small.txt"]);
+});
+
+test("AP-54: what cannot be read, such as a folder, is refused where it is dropped", async () => {
+  await firstPage();
+  await site.shown.page.evaluate(
+    "Blob.prototype.arrayBuffer = () => Promise.reject(new DOMException('A folder.', 'NotFoundError'))",
+  );
+  await attach([{ ...textFile("shells"), mimeType: "" }]);
+  await site.shown.page.getByText("shells cannot be sent with a message.").waitFor();
 });
 
 test("AP-54: a first message whose beginning ends within an emoji begins a session, and leaves no draft", async () => {
@@ -280,6 +289,22 @@ test("AP-54: Esc clears the search, a second one leaves it, and the filters stay
   expect(await page.evaluate("document.activeElement?.id")).toBe("search");
   await search.press("Escape");
   expect(await page.evaluate("document.activeElement?.id")).not.toBe("search");
+});
+
+test("AP-54: on a phone one comes back to the list as it was searched", async () => {
+  const { page, start, state } = site.shown;
+  await start("a limpet to be found");
+  await state("done");
+  await resize(page, phone);
+  const back = page.getByRole("button", { name: "All sessions" });
+  await back.click();
+  await page.locator("#search").fill("limpet to be");
+  await expect.poll(() => page.locator(".session").count()).toBe(1);
+  await page.locator(".session a").click();
+  await back.click();
+  expect(await page.locator("#search").inputValue()).toBe("limpet to be");
+  await page.locator(".session", { hasText: "a limpet to be found" }).waitFor();
+  expect(await page.locator(".session").count()).toBe(1);
 });
 
 test("AP-54: a pasted message of many lines is folded, and shown whole on demand; the page is no taller than its window", async () => {

@@ -23,6 +23,8 @@ export interface Approval {
   readonly rule: string;
   /** The reason for the rule, where the team's file gives one. */
   readonly reason?: string;
+  /** What happens if nobody answers; absent: the call is denied. */
+  readonly on_timeout?: "approve";
   /** `remember` in an answer allows this from then on; if absent, `remember` has no effect. */
   readonly remember?: Remembered;
 }

@@ -29,6 +29,7 @@ import {
   recordsSinceInput,
 } from "../calls/after-guards.ts";
 import { argsDigest } from "../context/history.ts";
+import type { Agent } from "../definition/agent.ts";
 import { checkVerdict } from "../definition/checks.ts";
 import type { BoundGuard, GuardFacts, JudgedCall, GuardVerdict } from "../definition/guard.ts";
 import type { CallRecord } from "../state/records.ts";
@@ -47,14 +48,16 @@ export const startCalls = (
   }
 };
 
-const approvalOf = (call: Call, directory: string): Approval => {
+const approvalOf = (call: Call, { workingDir: directory, approvalTimeout }: Agent): Approval => {
   const { by: rule, reason, remember, workspace } = call.plan;
+  const { onTimeout } = approvalTimeout(rule);
   return {
     tool: call.call.name,
     input: callInputOf(call),
     ...(workspace === "none" || directory === "." ? {} : { directory }),
     rule,
     ...(reason === undefined ? {} : { reason }),
+    ...(onTimeout === "deny" ? {} : { on_timeout: onTimeout }),
     ...(remember === null ? {} : { remember }),
   };
 };
@@ -75,9 +78,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     return;
   }
   if (plan.verdict === "ask" && !call.approved) {
-    parkCallOnAsk(draft, threadId, call, {
-      approval: approvalOf(call, agentOf(draft, threadId).workingDir),
-    });
+    parkCallOnAsk(draft, threadId, call, { approval: approvalOf(call, agentOf(draft, threadId)) });
     return;
   }
   if (call.attempts === 0) {

@@ -115,6 +115,8 @@ export interface AnswerSchemas {
       /** The rule that requires the approval. */
       readonly rule: string;
       readonly reason?: string;
+      /** What happens if nobody answers; absent: the call is denied. */
+      readonly on_timeout?: "approve";
       /** What an answer with `remember` would allow from then on. */
       readonly remember?: { readonly tool: string; readonly pattern: string; };
     };
@@ -618,6 +620,8 @@ export interface AnswerSchemas {
       /** The rule that requires the approval. */
       readonly rule: string;
       readonly reason?: string;
+      /** What happens if nobody answers; absent: the call is denied. */
+      readonly on_timeout?: "approve";
       /** What an answer with `remember` would allow from then on. */
       readonly remember?: { readonly tool: string; readonly pattern: string; };
     };

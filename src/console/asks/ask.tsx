@@ -1,3 +1,4 @@
+import "../styles/asks.css";
 import { useEffect, useRef } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { escapeUnseen } from "../parts/escape.ts";
@@ -9,7 +10,7 @@ import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { readPages } from "../state/pages.ts";
 import type { AskAnswer } from "../state/session.ts";
 import { Approval } from "./approval.tsx";
-import { keepEdit, readEdit } from "./edits.ts";
+import { takeEdit } from "./edits.ts";
 import { AskFrame } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
 import { Question } from "./question.tsx";
@@ -94,14 +95,13 @@ const useAnswer = (id: string): Pick<AskProps, "busy" | "answer"> => {
   useEffect(() => putAway, [id]);
   const send = async (body: AskAnswer): Promise<void> => {
     const sent = session.answer(id, body);
-    const edit = readEdit(id);
+    // An edit would be shown below the closed ask as not used.
+    const putBack = takeEdit(id);
     report(sent);
-    // They would be shown below the closed ask as not used.
-    keepEdit(id, null);
     try {
       await sent;
     } catch {
-      keepEdit(id, edit);
+      putBack();
       refusal.current = fault.get();
     }
   };

@@ -80,7 +80,7 @@ const ReachMenu = ({ pattern, remember, onChoose }: ReachProps) => (
   </Menu>
 );
 
-interface DecisionProps extends Omit<AskProps, "ask"> {
+interface DecisionProps extends AskProps {
   readonly version: Version;
   /** What may be remembered; null where nothing may. */
   readonly pattern: string | null;
@@ -93,11 +93,12 @@ interface DecisionProps extends Omit<AskProps, "ask"> {
 
 /** The buttons, or the reason of a denial. */
 export const Decision = (props: DecisionProps) => {
-  const { agent, busy, answer, version, pattern, denies, onDenies, onEdit, onUndo } = props;
+  const { ask, agent, busy, answer, version, pattern, denies, onDenies, onEdit, onUndo } = props;
   const [remember, setRemember] = useState<Reach>("once");
   if (denies)
     return (
       <Deny
+        ask={ask.id}
         agent={agent}
         busy={busy}
         onBack={() => onDenies(false)}

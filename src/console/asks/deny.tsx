@@ -1,6 +1,8 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { keepReason, readReason } from "./edits.ts";
 
 interface DenyProps {
+  readonly ask: string;
   readonly agent: string;
   readonly busy: boolean;
   readonly onDeny: (reason: string) => void;
@@ -8,7 +10,7 @@ interface DenyProps {
 }
 
 /** Asks for a reason in place: it is what the agent is told. The card takes Esc, which leads back. */
-export const Deny = ({ agent, busy, onDeny, onBack }: DenyProps) => {
+export const Deny = ({ ask, agent, busy, onDeny, onBack }: DenyProps) => {
   const field = useRef<HTMLInputElement>(null);
   useLayoutEffect(() => field.current?.focus(), []);
   const deny = (): void => onDeny(field.current?.value.trim() ?? "");
@@ -20,6 +22,8 @@ export const Deny = ({ agent, busy, onDeny, onBack }: DenyProps) => {
         aria-label="Reason"
         placeholder={`What ${agent} should know`}
         maxLength={4_096}
+        defaultValue={readReason(ask)}
+        onInput={({ currentTarget }) => keepReason(ask, currentTarget.value)}
         onKeyDown={(event) => {
           if (event.key !== "Enter" || event.isComposing) return;
           event.preventDefault();

@@ -1,16 +1,31 @@
 import type { Json } from "../../chat/message.ts";
-import { keepInTab, readTab } from "../state/tab.ts";
+import { keepInTab, ownName, readTab } from "../state/tab.ts";
 import type { EditedInput } from "./subject.ts";
 
-/** A person's version of what an approval is about, kept in this tab until it is sent, undone or put away. */
+/** What a person has written for an approval, kept in this tab: their version until it is sent, undone or put away. */
 
-const nameOf = (ask: string): string => `limpet-edit ${ask}`;
+const nameOf = (ask: string): string => ownName(`limpet-edit ${ask}`);
 
 /** Returns the text that was left in the editor of an approval; null if nothing was changed. */
 export const readEdit = (ask: string): string | null => readTab(nameOf(ask));
 
 /** Keeps what an approval's text was changed to; null drops it. */
 export const keepEdit = (ask: string, text: string | null): void => keepInTab(nameOf(ask), text);
+
+/** Takes an edit out of the tab; returns how to put it back. */
+export const takeEdit = (ask: string): (() => void) => {
+  const name = nameOf(ask);
+  const text = readTab(name);
+  keepInTab(name, null);
+  return () => keepInTab(name, text);
+};
+
+const reasonOf = (ask: string): string => ownName(`limpet-denial ${ask}`);
+
+/** Reads the reason that was begun for a denial. */
+export const readReason = (ask: string): string => readTab(reasonOf(ask)) ?? "";
+
+export const keepReason = (ask: string, text: string): void => keepInTab(reasonOf(ask), text);
 
 /** What would run if the approval were given as its card stands. */
 export interface Version {

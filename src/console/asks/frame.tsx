@@ -17,14 +17,17 @@ export interface AskProps {
   readonly answer: (answer: AskAnswer) => void;
 }
 
-/** What happens if nobody answers. */
-const defaults: Readonly<Record<string, string>> = {
-  approval: "decided by itself in",
+const defaults = {
+  approval: "denied by itself in",
   question: "closes by itself in",
   budget: "stops by itself in",
   authorization: "goes on without in",
   client_tool: "given up in",
-};
+} as const;
+
+/** Says what happens if nobody answers. */
+const describeDefault = ({ kind, approval }: TranscriptAsk): string =>
+  approval?.on_timeout === undefined ? defaults[kind] : "approved by itself in";
 
 /** Focuses an element of a card after the next rendering, such as the button of what was just closed. */
 export const useFocusIn = () => {
@@ -72,7 +75,7 @@ export const AskFrame = ({ ask, icon, tag, aside, card, onBack = null, children 
     event.stopPropagation();
     onBack();
   };
-  const until = `${defaults[ask.kind] ?? "over in"} ${formatUntil(ask.expires_at, now)}`;
+  const until = `${describeDefault(ask)} ${formatUntil(ask.expires_at, now)}`;
   return (
     <section class="ask" aria-label={tag} data-ask={ask.id} ref={card ?? null} onKeyDown={press}>
       <p class="ask-tag">

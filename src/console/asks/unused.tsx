@@ -1,3 +1,4 @@
+import "../styles/asks.css";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { CopyButton } from "../parts/controls.tsx";

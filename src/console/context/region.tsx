@@ -1,3 +1,4 @@
+import "../styles/asks.css";
 import "../styles/run.css";
 import "../styles/context.css";
 import { useEffect, useMemo, useState } from "preact/hooks";

@@ -241,8 +241,14 @@ const useMode = (modes: readonly ComposerMode[], situation: string) => {
 const asAttachable = async (file: File): Promise<File | null> => {
   if (isTooLarge(file)) return null;
   if (isAttachable(file)) return file;
-  const start = new Uint8Array(await file.slice(0, 8_192).arrayBuffer());
-  return startsAsText(start) ? new File([file], file.name, { type: "text/plain" }) : null;
+  // A folder, or a file that is gone, cannot be read.
+  const start = await file
+    .slice(0, 8_192)
+    .arrayBuffer()
+    .catch(() => null);
+  return start !== null && startsAsText(new Uint8Array(start))
+    ? new File([file], file.name, { type: "text/plain" })
+    : null;
 };
 
 /** Says which files were left out, until others are attached or the message is sent. */

@@ -10,6 +10,7 @@ import {
 } from "../state/drafts.ts";
 import type { ComposerDraft } from "../state/drafts.ts";
 import { keepFiles, readFiles } from "../state/files.ts";
+import { ownName } from "../state/tab.ts";
 
 /** What is written and attached in the field for messages, while it is on the page. */
 
@@ -39,7 +40,8 @@ const useKeptFiles = (
 };
 
 /** What is written and attached. */
-export const useDraft = (place: string) => {
+export const useDraft = (of: string) => {
+  const [place] = useState(() => ownName(of));
   const [draft, setDraft] = useState((): ComposerDraft => ({ ...emptyDraft, text: readDraftText(place) }));
   // An effect that waits for the next frame would lose what is typed right before a reload.
   useLayoutEffect(() => keepDraftText(place, draft.text), [draft.text]);

@@ -10,7 +10,7 @@ import { Message } from "./message.tsx";
 import { Note } from "./note.tsx";
 import type { EntryPage } from "./pages.ts";
 import { divideIntoPages } from "./pages.ts";
-import { isToldByNext } from "./sentences.ts";
+import { isToldLater } from "./sentences.ts";
 
 /** The entries of a thread, in their order. */
 
@@ -48,7 +48,7 @@ const ShownPage = memo<PageProps>(({ page, thread, agent, level, before, after, 
       <Fragment key={entry.id}>
         {entry.at - (page[at - 1]?.at ?? before ?? entry.at) > silence && <Time at={entry.at} />}
         {entry.kind === "message" && <Message entry={entry} thread={thread} />}
-        {entry.kind === "note" && !isToldByNext(entry, page[at + 1] ?? after) && (
+        {entry.kind === "note" && !isToldLater(entry, [...page.slice(at + 1), after]) && (
           <Note entry={entry} thread={thread} agent={agent} />
         )}
         {entry.kind === "call" && (

@@ -138,17 +138,27 @@ export const describeNote = (event: NoteEvent): string | null =>
 export const endSentence = (text: string): string =>
   text === "" || /[.!?…]$/.test(text) ? text : `${text}.`;
 
-/** An error that ends the run is told by that end, and a try of a call by the next one that fails in the same way. */
-export const isToldByNext = (entry: TranscriptEntry, next: TranscriptEntry | undefined): boolean => {
-  if (entry.kind !== "note" || next?.kind !== "note") return false;
-  const [event, after] = [entry.event, next.event];
-  if (event.type === "error")
-    return after.type === "run_end" && after.data.error?.detail === event.data.message;
+/** With these a model call that was to be tried again is over, as it is with a reply. */
+const tryEnds: readonly string[] = ["attempt_aborted", "provider_failover", "run_end"];
+
+/** An error that ends the run is told by that end; that a call is tried again is news until the run goes on or ends. */
+export const isToldLater = (
+  entry: TranscriptEntry,
+  later: readonly (TranscriptEntry | undefined)[],
+): boolean => {
+  if (entry.kind !== "note") return false;
+  const { type, data } = entry.event;
+  const [next] = later;
+  if (type === "error")
+    return (
+      next?.kind === "note" && next.event.type === "run_end" && next.event.data.error?.detail === data.message
+    );
   return (
-    event.type === "attempt_aborted" &&
-    after.type === "attempt_aborted" &&
-    after.data.code === event.data.code &&
-    after.attempt === (event.attempt ?? 1) + 1
+    type === "attempt_aborted" &&
+    data.retry_at !== null &&
+    later.some(
+      (each) => each?.run === entry.run && (each?.kind !== "note" || tryEnds.includes(each.event.type)),
+    )
   );
 };
 

@@ -1,13 +1,14 @@
+import { hasRunningCall, openAskOf } from "../conversation/dock.tsx";
 import { formatAge } from "../parts/format.ts";
 import type { IconName } from "../parts/icon-paths.ts";
 import { turnsOf } from "../run/figures.ts";
 import { shownThread } from "../run/choice.tsx";
-import { panelTabs, shownTab } from "../run/tabs.ts";
+import { chosenTab, listTabs } from "../run/tabs.ts";
 import type { SessionQuestion } from "../sessions/confirm.tsx";
 import { tellApart, titleOf } from "../sessions/status.ts";
 import type { App } from "../state/app.ts";
 import type { SessionControl } from "../state/session.ts";
-import { downloadSession } from "./download.ts";
+import { exportSession, forkSession } from "./copies.ts";
 
 /** All that the palette offers. */
 
@@ -55,7 +56,15 @@ const runActions = (app: App, session: SessionControl): readonly Action[] => {
     ];
   return [
     ...look,
-    { id: "stop", name: "Stop the run", icon: "close", run: () => app.report(session.cancel()) },
+    {
+      id: "stop",
+      name: "Stop the run",
+      icon: "close",
+      run: () =>
+        openAskOf(transcript) !== null || hasRunningCall(transcript)
+          ? app.show("stop")
+          : app.report(session.cancel()),
+    },
     {
       id: "stop after",
       name: "Stop after this turn",
@@ -71,28 +80,34 @@ const sessionActions = (app: App, { id }: SessionControl): readonly Action[] => 
   { id: "clear", name: "Clear this session…", icon: "lines", run: () => "clear" },
   { id: "delete", name: "Delete this session…", icon: "close", run: () => "delete" },
   {
-    id: "download",
-    name: "Download this session’s events",
-    icon: "file",
-    run: () => app.report(downloadSession(app.api, id)),
+    id: "fork",
+    name: "Fork this session: go on in a copy",
+    icon: "branch",
+    run: () => app.report(forkSession(app, id)),
+  },
+  {
+    id: "export",
+    name: "Export this session: download its events",
+    icon: "download",
+    run: () => app.report(exportSession(app, id)),
   },
 ];
 
-const panelActions = (app: App): readonly Action[] => [
+const panelActions = (app: App, { open }: SessionControl): readonly Action[] => [
   {
     id: "panel",
     name: "Show or hide the run",
     icon: "panel",
     run: () => app.panel.set((open) => !open),
   },
-  ...panelTabs.map((tab): Action => ({
+  ...listTabs(app.team.get(), open.getEvents()).map((tab): Action => ({
     id: `tab ${tab}`,
     name: `Show ${tab === "Run" ? "the run" : tab.toLowerCase()}`,
     icon: "panel",
     run: () => {
       const address = app.route.get();
       if (address.context !== null) app.go({ ...address, context: null });
-      shownTab.set(tab);
+      chosenTab.set(tab);
       app.panel.set(true);
     },
   })),
@@ -101,7 +116,7 @@ const panelActions = (app: App): readonly Action[] => [
 const actionsOfSession = (app: App): readonly Action[] => {
   const session = app.session.get();
   if (session === null) return [];
-  return [...runActions(app, session), ...sessionActions(app, session), ...panelActions(app)];
+  return [...runActions(app, session), ...sessionActions(app, session), ...panelActions(app, session)];
 };
 
 /** Names the sessions to go to; those of one title differ by when they began. */

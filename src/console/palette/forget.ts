@@ -1,11 +1,13 @@
-import { complete, nameTab, openStore } from "../state/files.ts";
+import { complete, nameTab, openStore, settle } from "../state/files.ts";
+import { ownName } from "../state/tab.ts";
 
-/** Forgets what is kept in this tab, with the key: the next one could send it in another person's name. */
+/** Forgets what is kept in this tab under the key, with the key. What is kept under another one stays for it. */
 
 const forgetFiles = async (): Promise<void> => {
   try {
     const store = await openStore("readwrite");
-    store.delete(IDBKeyRange.bound(`${nameTab()} `, `${nameTab()}!`));
+    for (const name of await settle(store.getAllKeys(IDBKeyRange.bound(`${nameTab()} `, `${nameTab()}!`))))
+      if (typeof name === "string" && name.endsWith(ownName(""))) store.delete(name);
     await complete(store.transaction);
   } catch {
     // Then there are none.
@@ -14,7 +16,8 @@ const forgetFiles = async (): Promise<void> => {
 
 const forgetTexts = (): void => {
   try {
-    sessionStorage.clear();
+    for (const name of Object.keys(sessionStorage))
+      if (name.endsWith(ownName(""))) sessionStorage.removeItem(name);
   } catch {
     // Then there are none.
   }

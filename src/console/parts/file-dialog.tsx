@@ -1,3 +1,4 @@
+import "../styles/asks.css";
 import { Loading } from "./controls.tsx";
 import { Dialog, LeaveButton } from "./dialog.tsx";
 import { escapeInLine, escapeInLines } from "./escape.ts";

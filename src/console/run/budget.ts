@@ -61,16 +61,43 @@ export const readLimits = (budget: Json): readonly BudgetLimit[] =>
 
 const scopeWords = { run: "this run", session: "this session", tenant: "today" } as const;
 
-/** Says what is left; between runs a limit of runs is that of the next one, of which nothing is used. */
-export const describeLimit = ({ kind, scope, limit, spent }: BudgetLimit, isRunning: boolean): string => {
-  const { verb, show, showWhole }: BudgetWords = kinds[kind];
-  const whole = showWhole(limit);
-  if (scope === "run" && !isRunning) return `The next run may ${verb} ${whole}`;
+/** What a session is at, as far as its limits depend on it. */
+export interface BudgetSituation {
+  readonly isRunning: boolean;
+  /** Model calls had no known price: in its newest run, and since the session began. */
+  readonly unpriced: { readonly run: boolean; readonly session: boolean };
+}
+
+/** What is shown of a limit: in words, and as a bar where something of it is used or could be. */
+interface LimitWords {
+  readonly words: string;
+  readonly hasBar: boolean;
+}
+
+const describeLeft = ({ kind, scope, limit, spent }: BudgetLimit): string => {
+  const { show, showWhole }: BudgetWords = kinds[kind];
   const left =
     spent > limit
-      ? `${show(spent - limit, spent)} over the ${whole}`
-      : `${show(limit - spent, spent)} left of ${whole}`;
+      ? `${show(spent - limit, spent)} over the ${showWhole(limit)}`
+      : `${show(limit - spent, spent)} left of ${showWhole(limit)}`;
   return `${left} for ${scopeWords[scope]}`;
+};
+
+/** Says what is left; between runs a limit of runs is that of the next one, of which nothing is used. */
+export const describeLimit = (limit: BudgetLimit, { isRunning, unpriced }: BudgetSituation): LimitWords => {
+  const { kind, scope, spent } = limit;
+  const { verb, showWhole }: BudgetWords = kinds[kind];
+  const whole = showWhole(limit.limit);
+  const isNext = scope === "run" && !isRunning;
+  if (kind === "max_cost_usd" && unpriced[scope === "run" ? "run" : "session"])
+    return spent === 0
+      ? {
+          words: `No cost counts towards the ${whole} for ${isNext ? "the next run" : scopeWords[scope]}, since no price is known`,
+          hasBar: false,
+        }
+      : { words: `${describeLeft(limit)}, without calls whose price is not known`, hasBar: true };
+  if (isNext) return { words: `The next run may ${verb} ${whole}`, hasBar: false };
+  return { words: describeLeft(limit), hasBar: true };
 };
 
 /** Says when a warning is given. */

@@ -18,7 +18,7 @@ import { RunChoice, shownThread, useShownRun } from "./choice.tsx";
 import { nothing, runsOf, sentTokens, sentTurns, turnSpent, turnsOf } from "./figures.ts";
 import type { PlacedTurn, Spent } from "./figures.ts";
 import { describeLimit, describeWarning, readLimits } from "./budget.ts";
-import type { BudgetLimit } from "./budget.ts";
+import type { BudgetLimit, BudgetSituation } from "./budget.ts";
 import { runSpent } from "./spent.ts";
 import { labelTick, lanesOf, nameTurns, scaleOf, ticksOf } from "./timeline.ts";
 import type { Lane, Scale, Segment } from "./timeline.ts";
@@ -80,9 +80,14 @@ const useBudget = ({ session, usage, asks }: Transcript): Json => {
   return useLoad(id, load, state.join(" ")).value?.budget ?? null;
 };
 
-const Limit = ({ limit, isRunning }: { readonly limit: BudgetLimit; readonly isRunning: boolean }) => {
-  const words = describeLimit(limit, isRunning);
-  if (limit.scope === "run" && !isRunning) return <p class="budget meta">{words}</p>;
+interface LimitProps {
+  readonly limit: BudgetLimit;
+  readonly situation: BudgetSituation;
+}
+
+const Limit = ({ limit, situation }: LimitProps) => {
+  const { words, hasBar } = describeLimit(limit, situation);
+  if (!hasBar) return <p class="budget meta">{words}</p>;
   return (
     <div class="budget">
       <div
@@ -106,11 +111,18 @@ const Limit = ({ limit, isRunning }: { readonly limit: BudgetLimit; readonly isR
 
 const Budget = ({ transcript }: { readonly transcript: Transcript }) => {
   const limits = readLimits(useBudget(transcript));
-  const isRunning = transcript.session?.active_run != null;
+  const newest = runsOf(transcript).at(-1);
+  const situation = {
+    isRunning: transcript.session?.active_run != null,
+    unpriced: {
+      run: newest !== undefined && runSpent(transcript, newest).cost === null,
+      session: transcript.usage.cost_usd === null,
+    },
+  };
   return (
     <>
       {limits.map((limit) => (
-        <Limit key={limit.kind} limit={limit} isRunning={isRunning} />
+        <Limit key={limit.kind} limit={limit} situation={situation} />
       ))}
     </>
   );

@@ -2,12 +2,12 @@ import "../styles/run.css";
 import { IconButton, Loading, Tabs } from "../parts/controls.tsx";
 import { formatTime } from "../parts/format.ts";
 import { useStore } from "../parts/hooks.ts";
-import { slowly, useSession, useTranscript } from "../state/app.ts";
+import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { Events } from "./events.tsx";
 import { FilesTab } from "./files.tsx";
 import { Overview } from "./overview.tsx";
 import { NotesTab, StateTab, TasksTab } from "./stores.tsx";
-import { panelTabs, shownTab } from "./tabs.ts";
+import { chosenTab, listTabs } from "./tabs.ts";
 import type { PanelTab } from "./tabs.ts";
 
 /** The right region: what the run does, costs and leaves behind. */
@@ -37,7 +37,12 @@ const Content = ({ tab }: { readonly tab: PanelTab }) => {
 };
 
 export const RunPanel = ({ onClose }: { readonly onClose: () => void }) => {
-  const tab = useStore(shownTab);
+  const { team } = useApp();
+  const { open } = useSession();
+  useTranscript(slowly);
+  const tabs = listTabs(useStore(team), open.getEvents());
+  const chosen = useStore(chosenTab);
+  const tab = tabs.includes(chosen) ? chosen : "Run";
   return (
     <aside class="panel" aria-label="Run">
       <header class="head">
@@ -46,8 +51,8 @@ export const RunPanel = ({ onClose }: { readonly onClose: () => void }) => {
           class="panel-tabs"
           controls="panel-tab"
           chosen={tab}
-          onChoose={shownTab.set}
-          tabs={panelTabs.map((id) => ({ id, label: id }))}
+          onChoose={chosenTab.set}
+          tabs={tabs.map((id) => ({ id, label: id }))}
         />
         <IconButton name="close" label="Close the panel" onClick={onClose} />
       </header>

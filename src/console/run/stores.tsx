@@ -5,25 +5,19 @@ import { escapeInLine, escapeInLines, escapeJson } from "../parts/escape.ts";
 import { useLoad } from "../parts/load.ts";
 import type { Loaded } from "../parts/load.ts";
 import { Markdown } from "../parts/markdown.tsx";
-import type { StoredEvent } from "../../client/index.ts";
 import { slowly, useApp, useSession, useTranscript } from "../state/app.ts";
 import { orNull } from "../state/missing.ts";
 import { readPages } from "../state/pages.ts";
+import { storeChanges } from "./tabs.ts";
 
 /** The stores that the agents of a session share: tasks, notes, values. */
 
-type ChangesStore = (event: StoredEvent) => boolean;
-
-const changesTasks: ChangesStore = ({ type }) => type === "task_changed";
-const changesNotes: ChangesStore = (event) => event.type === "store_changed" && event.data.store === "notes";
-const changesState: ChangesStore = (event) => event.type === "store_changed" && event.data.store === "state";
-
-const useStoreRows = <T,>(path: string, changes: ChangesStore): Loaded<readonly T[] | null> => {
+const useStoreRows = <T,>(path: string, tab: keyof typeof storeChanges): Loaded<readonly T[] | null> => {
   const { api } = useApp();
   const { id, open } = useSession();
   useTranscript(slowly);
   const address = `/sessions/${id}/${path}`;
-  const version = open.getEvents().findLast(changes)?.seq;
+  const version = open.getEvents().findLast(storeChanges[tab])?.seq;
   const read = async (signal: AbortSignal): Promise<readonly T[]> =>
     (await readPages<T>((cursor) => api.read(address + cursor, { signal }))).rows;
   // A store that no agent uses does not exist, which is no fault.
@@ -70,7 +64,7 @@ const taskTone: Readonly<Record<string, string>> = { completed: "good", failed: 
 
 export const TasksTab = () => (
   <Rows
-    loaded={useStoreRows<TaskRow>("tasks?limit=200", changesTasks)}
+    loaded={useStoreRows<TaskRow>("tasks?limit=200", "Tasks")}
     none="No tasks yet."
     missing="No agent of this session has tasks."
     show={({ id, title, description, status, blocked }) => (
@@ -89,7 +83,7 @@ export const TasksTab = () => (
 
 export const NotesTab = () => (
   <Rows
-    loaded={useStoreRows<{ readonly name: string; readonly content: string }>("notes", changesNotes)}
+    loaded={useStoreRows<{ readonly name: string; readonly content: string }>("notes", "Notes")}
     none="No notes yet."
     missing="No agent of this session keeps notes."
     show={({ name, content }) => (
@@ -105,7 +99,7 @@ export const NotesTab = () => (
 
 export const StateTab = () => (
   <Rows
-    loaded={useStoreRows<{ readonly key: string; readonly value: Json }>("state", changesState)}
+    loaded={useStoreRows<{ readonly key: string; readonly value: Json }>("state", "State")}
     none="No values yet."
     missing="No agent of this session shares values."
     show={({ key, value }) => (

@@ -46,7 +46,8 @@ export const SessionMenu = ({
   readonly name?: string;
   readonly onRename: () => void;
 }) => {
-  const { show } = useApp();
+  const app = useApp();
+  const copies = () => import("../palette/copies.ts");
   const [question, setQuestion] = useState<SessionQuestion | null>(null);
   return (
     <>
@@ -54,7 +55,15 @@ export const SessionMenu = ({
         label={`What to do with ${name}`}
         items={[
           { label: "Rename", run: onRename },
-          { label: "Permissions…", run: () => show("permissions") },
+          {
+            label: "Fork",
+            run: () => app.report(copies().then(({ forkSession }) => forkSession(app, row.id))),
+          },
+          {
+            label: "Export events",
+            run: () => app.report(copies().then(({ exportSession }) => exportSession(app, row.id))),
+          },
+          { label: "Permissions…", run: () => app.show("permissions") },
           { label: "Clear…", run: () => setQuestion("clear") },
           { label: "Delete…", bad: true, run: () => setQuestion("delete") },
         ]}
@@ -144,6 +153,7 @@ const Search = () => {
         aria-label="Search sessions"
         title="Searches titles, refs and ids"
         maxLength={200}
+        defaultValue={sessions.query.get()}
         onInput={search}
         onKeyDown={(event) => {
           if (event.key !== "Escape" || event.currentTarget.value === "") return;

@@ -10,6 +10,7 @@ export interface AgentRow {
   readonly provider: string;
   readonly context_window: number;
   readonly effects: readonly string[];
+  readonly tools: readonly { readonly toolbox: string }[];
   /** The share of the window at which an effect begins to make the context smaller; null if none does. */
   readonly shrinks_at: number | null;
   /** What one may say to try it. */

@@ -68,13 +68,20 @@ const describeEvent = (event: StoredEvent, input: Json): Sentence | null =>
 const isOpenAsk = (event: StoredEvent, open: Transcript["asks"]): boolean =>
   event.type === "ask_user" && open.some(({ id }) => id === event.data.ask.id);
 
-/** Announces what happens while the page is live, and asks of the time between that are still open; returns how to end it. */
+/**
+ * Announces what happens while the page is live, and asks of the time between that are still open; of a session that is
+ * new all that happened, since nobody was told of it. Returns how to end it.
+ */
 export const announceEvents = (
   { getEvents, getSnapshot, subscribe }: OpenSession,
   announce: (sentence: string, urgent?: boolean) => void,
+  isNew: boolean,
 ): (() => void) => {
-  let last: number | null = null;
-  let wasLive = false;
+  /** The last event that was looked at; null before the first look. */
+  let last: number | null = isNew ? 0 : null;
+  /** Nothing of a new session has come yet. */
+  let isUntold = isNew;
+  let isFollowed = false;
   const inputs = new Map<string, Json>();
   const inputOf = (event: StoredEvent): Json => {
     const { call = "" } = event;
@@ -85,12 +92,13 @@ export const announceEvents = (
   };
   const look = (): void => {
     const { status, seq, asks } = getSnapshot();
-    const isNews = wasLive;
-    wasLive = status === "live";
-    if (!isNews && !wasLive) return;
+    const isNews = isFollowed || isUntold;
+    isFollowed = status === "live" || (isNews && status === "connecting");
+    if (!isNews && !isFollowed) return;
     const events = getEvents();
     const known = last ?? seq;
     last = seq;
+    isUntold &&= seq === 0;
     const first = events.findLastIndex(({ seq }) => seq <= known) + 1;
     for (const event of events.slice(first)) {
       const sentence = describeEvent(event, inputOf(event));

@@ -16,12 +16,12 @@ export const addDraft = (first: ComposerDraft, second: ComposerDraft): ComposerD
   files: [...first.files, ...second.files],
 });
 
-/** The place of the field on the first page; that of another field is its session. */
+/** The place of the field on the first page; that of another field is its session. What is kept for either has its `ownName`. */
 export const firstPlace = "new";
 
 const textName = (place: string): string => `limpet-draft ${place}`;
 
-/** Reads the text of a place, which is a session or the first page. */
+/** Reads the text that is kept for a place. */
 export const readDraftText = (place: string): string => readTab(textName(place)) ?? "";
 
 export const keepDraftText = (place: string, text: string): void =>

@@ -12,7 +12,8 @@ const storeName = "files";
 /** Files of tabs that were closed are removed after so long. */
 const keptFor = 24 * 3_600_000;
 
-const settle = <T>(request: IDBRequest<T>): Promise<T> =>
+/** Waits for the answer to a request of the database. */
+export const settle = <T>(request: IDBRequest<T>): Promise<T> =>
   new Promise((resolve, reject) => {
     request.addEventListener("success", () => resolve(request.result));
     request.addEventListener("error", () => reject(request.error ?? new Error("the database failed")));

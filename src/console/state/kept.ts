@@ -1,6 +1,6 @@
 import { parseJson } from "../parts/json.ts";
 import { keepFiles } from "./files.ts";
-import { keepInTab, readTab } from "./tab.ts";
+import { keepInTab, ownName, readTab } from "./tab.ts";
 
 /** What was typed and is not acknowledged yet. */
 
@@ -19,12 +19,12 @@ export interface KeptInput {
 const name = "limpet-kept";
 
 const readAll = (): readonly KeptInput[] =>
-  (parseJson(readTab(name) ?? "[]") ?? []) as unknown as readonly KeptInput[];
+  (parseJson(readTab(ownName(name)) ?? "[]") ?? []) as unknown as readonly KeptInput[];
 
-const writeAll = (inputs: readonly KeptInput[]): void => keepInTab(name, JSON.stringify(inputs));
+const writeAll = (inputs: readonly KeptInput[]): void => keepInTab(ownName(name), JSON.stringify(inputs));
 
 /** Names where the files of an input are kept. */
-export const inputPlace = (id: string): string => `input ${id}`;
+export const inputPlace = (id: string): string => ownName(`input ${id}`);
 
 export const readKeptInputs = (session: string): readonly KeptInput[] =>
   readAll().filter((each) => each.session === session);

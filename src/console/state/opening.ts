@@ -5,7 +5,7 @@ import { untilReached } from "./again.ts";
 import { firstPlace, putBackDraft } from "./drafts.ts";
 import { keepFiles, keepOrAsk, readFiles } from "./files.ts";
 import { inputPlace } from "./kept.ts";
-import { keepInTab, readTab } from "./tab.ts";
+import { keepInTab, ownName, readTab } from "./tab.ts";
 
 /** The first message of a session, kept until the server has created the session, over a reload too. */
 
@@ -31,9 +31,14 @@ export interface Opening {
   readonly start: (agent: string | null, content: string, files: readonly File[]) => Promise<void>;
   /** Puts the message that waits into the field. */
   readonly withdraw: () => void;
+  /** Leaves the message that waits kept where it is, and sends the one that is kept for whoever has the key now. */
+  readonly resume: () => void;
 }
 
-const name = "limpet-opening";
+const nameOpening = (): string => ownName("limpet-opening");
+
+/** The key is another one: nobody waits for the session any more. */
+const left = "left";
 
 /** `create` resolves once the session is there and shown. */
 export const createOpening = (
@@ -46,7 +51,7 @@ export const createOpening = (
   const open = async (opening: KeptOpening): Promise<void> => {
     stop = new AbortController();
     const { signal } = stop;
-    const place = inputPlace(opening.key);
+    const [name, field, place] = [nameOpening(), ownName(firstPlace), inputPlace(opening.key)];
     waiting.set({ ...opening, isMissed: false });
     try {
       await untilReached(
@@ -56,17 +61,18 @@ export const createOpening = (
       );
       last = null;
     } catch (fault) {
+      if (signal.reason === left) return;
       const files = opening.files.length === 0 ? [] : await readFiles(place);
       void keepFiles(place, []);
-      await putBackDraft(firstPlace, { text: opening.content, files });
+      await putBackDraft(field, { text: opening.content, files });
       if (!signal.aborted) throw fault;
     } finally {
-      waiting.set(null);
-      keepInTab(name, null);
+      if (signal.reason !== left) {
+        waiting.set(null);
+        keepInTab(name, null);
+      }
     }
   };
-  const kept = parseJson(readTab(name) ?? "") as unknown as KeptOpening | null;
-  if (kept !== null) report(open(kept));
   return {
     waiting,
     start: async (agent, content, files) => {
@@ -75,10 +81,17 @@ export const createOpening = (
       // What was refused, or whose answer was lost, may be said again.
       last = last?.said === said ? last : { said, key: crypto.randomUUID() };
       const opening = { key: last.key, agent, content, files: names };
-      keepInTab(name, JSON.stringify(opening));
+      keepInTab(nameOpening(), JSON.stringify(opening));
       const stopAsking = files.length === 0 ? () => undefined : keepOrAsk(inputPlace(last.key), files);
       await open(opening).finally(stopAsking);
     },
     withdraw: () => stop.abort(),
+    resume: () => {
+      stop.abort(left);
+      waiting.set(null);
+      last = null;
+      const kept = parseJson(readTab(nameOpening()) ?? "") as unknown as KeptOpening | null;
+      if (kept !== null) report(open(kept));
+    },
   };
 };

@@ -10,6 +10,7 @@ import { putBackDraft } from "./drafts.ts";
 import { keepOrAsk, readFiles } from "./files.ts";
 import { dropInput, inputPlace, keepInput, keepWithdrawal, readKeptInputs } from "./kept.ts";
 import type { KeptInput } from "./kept.ts";
+import { ownName } from "./tab.ts";
 
 /** Sends messages with their files, and keeps each until the server has it or refuses it, over a reload too. */
 
@@ -115,12 +116,13 @@ const resume = (
   withdraw: MessageOutbox["withdraw"],
   report: (work: Promise<unknown>) => void,
 ): void => {
+  const place = ownName(session);
   const sendKept = async (input: KeptInput): Promise<void> => {
     try {
       await send(input, input.files === undefined ? null : readKeptFiles(input.id, input.files));
     } catch (fault) {
       if (isRefusal(fault)) return;
-      await putBackDraft(session, { text: input.content, files: await readFiles(inputPlace(input.id)) });
+      await putBackDraft(place, { text: input.content, files: await readFiles(inputPlace(input.id)) });
       dropInput(input.id);
       throw fault;
     }

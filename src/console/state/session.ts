@@ -9,11 +9,12 @@ import { hasCode } from "./again.ts";
 import type { Api } from "./api.ts";
 import { putBackDraft } from "./drafts.ts";
 import { readFiles } from "./files.ts";
-import { keepAnswers, readKeptAnswers } from "./kept-answers.ts";
+import { answersPlace, keepAnswers, readKeptAnswers } from "./kept-answers.ts";
 import type { KeptAnswers } from "./kept-answers.ts";
 import { inputPlace } from "./kept.ts";
 import { createOutbox } from "./outbox.ts";
 import type { MessageOutbox, PendingMessage } from "./outbox.ts";
+import { ownName } from "./tab.ts";
 
 /** The session that is shown, and all that the page does to it. */
 
@@ -82,7 +83,7 @@ type Messages = Pick<SessionControl, "send" | "held" | "withdraw" | "takeBack" |
 
 /** Sends messages with their files, and takes back or hurries those that wait. */
 const createMessages = (client: LimpetClient, session: SessionClient, outbox: MessageOutbox): Messages => {
-  const { id } = session;
+  const place = ownName(session.id);
   const sentFiles = new Map<string, readonly File[]>();
   const withdraw: SessionControl["withdraw"] = async ({ id: input }) => {
     try {
@@ -105,12 +106,12 @@ const createMessages = (client: LimpetClient, session: SessionClient, outbox: Me
       const taken = withdraw(input);
       // One that is on its way is shown no more from now on, also where the server is not reached.
       if (input.state === "accepted") await taken;
-      await putBackDraft(id, { text, files });
+      await putBackDraft(place, { text, files });
       await taken;
     },
     sendNow: async ({ id: input }) => {
       try {
-        await client.call("edit_input", { session: id, input, on_busy: "steer" });
+        await client.call("edit_input", { session: session.id, input, on_busy: "steer" });
       } catch (fault) {
         // Then it has joined a run already.
         if (!hasCode(fault, "input_already_applied")) throw fault;
@@ -121,9 +122,9 @@ const createMessages = (client: LimpetClient, session: SessionClient, outbox: Me
 
 /** Sends answers, and keeps each until the server has it or refuses it, over a reload too. */
 const createAnswers = (session: SessionClient): Pick<SessionControl, "answer" | "answers"> => {
-  const { id } = session;
-  const answers = createStore(readKeptAnswers(id));
-  answers.subscribe(() => keepAnswers(id, answers.get()));
+  const place = answersPlace(session.id);
+  const answers = createStore(readKeptAnswers(place));
+  answers.subscribe(() => keepAnswers(place, answers.get()));
   const answer: SessionControl["answer"] = async (ask, given) => {
     answers.set((before) => ({ ...before, [ask]: given }));
     const drop = (): void =>

@@ -20,7 +20,7 @@ export interface SessionList {
   readonly rows: readonly SessionRow[];
   /** There are older ones that were not read. */
   readonly hasMore: boolean;
-  /** The kind of the open ask of each session that has one. */
+  /** The kind of an open ask of each session that has one: of one that waits for a person, if there is such a one. */
   readonly asks: ReadonlyMap<string, string>;
   /** When the rows were asked for; 0 if they never came. */
   readonly at: number;
@@ -77,7 +77,10 @@ const readList = async (
     readPages<SessionRow>((cursor) => api.read(address + cursor, { signal }), pages),
     readAsks(api, signal),
   ]);
-  const kinds = new Map(asks.map(({ session, kind }) => [session, kind]));
+  const kinds = new Map<string, string>();
+  // What a program has to answer hides nothing that a person has to.
+  for (const { session, kind } of asks)
+    if (kind !== "client_tool" || !kinds.has(session)) kinds.set(session, kind);
   return { state: "ready", rows, hasMore, asks: kinds, at };
 };
 

@@ -3,6 +3,16 @@
 /** What storage did not take: a reload loses it, and nothing else does. */
 const inMemory = new Map<string, string>();
 
+let owner = "";
+
+/** From now on what is kept, and what is found, is of this owner. */
+export const setOwner = (name: string): void => {
+  owner = name;
+};
+
+/** Names something for the owner: no other one finds it. Whoever still works with it when the owner changes keeps its name. */
+export const ownName = (name: string): string => `${name} ${owner}`;
+
 /** Reads what is kept under a name; null if there is nothing. */
 export const readTab = (name: string): string | null => {
   try {

@@ -223,6 +223,8 @@ describe("SE-28: what an unanswered ask leads to", () => {
     const approved = await firing({
       team: "permissions: { rules: [{ tool: fire, action: ask, on_timeout: approve, ask_timeout: 30m }] }",
     });
+    const defaultOf = ({ bench }: Play) => dataOf(bench, "ask_user")[0]?.ask.approval?.on_timeout;
+    expect([defaultOf(denied), defaultOf(approved)]).toEqual([undefined, "approve"]);
     await approved.bench.pass(1_800_000);
     expect(approved.probe.names()).toEqual(["fire(a)"]);
     expect(ends(approved.bench)).toEqual(["completed:end_turn"]);

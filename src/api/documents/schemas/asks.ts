@@ -40,6 +40,9 @@ const approvalSchema = schemaOf<Approval>()(
       .describe("Folder of the workspace to which paths of the input are relative; absent: the workspace."),
     rule: z.string().describe("The rule that requires the approval."),
     reason: z.exactOptional(z.string()),
+    on_timeout: z
+      .exactOptional(z.enum(["approve"]))
+      .describe("What happens if nobody answers; absent: the call is denied."),
     remember: z
       .exactOptional(z.strictObject({ tool: z.string(), pattern: z.string() }))
       .describe("What an answer with `remember` would allow from then on."),
