@@ -276,7 +276,7 @@ const Refusal = ({ text }: { readonly text: string }) =>
 
 /** Takes the newest message that waits into the field; who leaves it without sending has it wait again, as it was. */
 const useRecall = (
-  { draft, setDraft, send }: ReturnType<typeof useDraft>,
+  { draft, setText, send }: ReturnType<typeof useDraft>,
   onRecall: ComposerProps["onRecall"],
   onSend: ComposerProps["onSend"],
   setMode: (mode: string) => void,
@@ -290,7 +290,7 @@ const useRecall = (
       const recalled = onRecall?.() ?? null;
       if (recalled === null) return false;
       edited.current = recalled;
-      setDraft((before) => ({ ...before, text: recalled.text }));
+      setText(recalled.text);
       setMode(recalled.mode);
       return true;
     },
@@ -319,7 +319,7 @@ export const Composer = ({
   ...rest
 }: ComposerProps) => {
   const field = useDraft(place);
-  const { draft, setDraft, attach, send } = field;
+  const { draft, setText, attach, detach, send } = field;
   const { mode, setMode } = useMode(modes, choiceHolds);
   const { refusal, forget, take } = useAttachments(place, attach);
   const edit = useRecall(field, rest.onRecall, onSend, setMode);
@@ -342,18 +342,13 @@ export const Composer = ({
         placeholder={placeholder(mode)}
         onText={(text) => {
           if (draft.text === "") onBegin?.();
-          setDraft((before) => ({ ...before, text }));
+          setText(text);
         }}
         onSubmit={submit}
         onRecall={edit.recall}
         onLeave={edit.leave}
       />
-      <Files
-        files={draft.files}
-        onRemove={(gone) =>
-          setDraft((before) => ({ ...before, files: before.files.filter((file) => file !== gone) }))
-        }
-      />
+      <Files files={draft.files} onRemove={detach} />
       <Refusal text={refusal} />
       <Bar
         {...rest}

@@ -52,9 +52,11 @@ export const useDraft = (of: string) => {
   });
   return {
     draft,
-    setDraft,
+    setText: (text: string): void => setDraft(({ files }) => ({ text, files })),
     attach: (more: readonly File[]): void =>
       setDraft(({ text, files }) => ({ text, files: [...files, ...more] })),
+    detach: (gone: File): void =>
+      setDraft(({ text, files }) => ({ text, files: files.filter((file) => file !== gone) })),
     /** Takes the text and what else is sent out of the field, until it turns out not to be sent. */
     send: (work: Promise<void>, sent: ComposerDraft = draft): void => {
       void work.catch(() => putBackDraft(place, sent));

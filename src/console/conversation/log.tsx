@@ -252,8 +252,11 @@ const useEarlier = (transcript: Transcript, isNeeded: () => boolean) => {
   const { open } = useSession();
   const waits = useRef<"answer" | "person" | null>(null);
   const [, look] = useState({});
-  const goOn = (): void => {
+  const stopWaiting = (): void => {
     waits.current = null;
+  };
+  const goOn = (): void => {
+    stopWaiting();
     look({});
   };
   const wait = (fault: unknown): void => {
@@ -263,21 +266,18 @@ const useEarlier = (transcript: Transcript, isNeeded: () => boolean) => {
   };
   const read = (): void => {
     // What was refused may be asked again over a new connection.
-    if (transcript.status !== "live") waits.current = null;
+    if (transcript.status !== "live") stopWaiting();
     else if (transcript.earlier && waits.current === null && isNeeded()) {
       waits.current = "answer";
       const work = open.loadEarlier();
       report(work);
       // While the page does not show the first entries yet, it would ask for earlier ones without end.
-      void work.then((hasMore) => {
-        if (hasMore) goOn();
-        else waits.current = null;
-      }, wait);
+      void work.then((hasMore) => (hasMore ? goOn() : stopWaiting()), wait);
     }
   };
   useLayoutEffect(read);
   return (isScrolled: boolean): void => {
-    if (isScrolled && waits.current === "person") waits.current = null;
+    if (isScrolled && waits.current === "person") stopWaiting();
     read();
   };
 };

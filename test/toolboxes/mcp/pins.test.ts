@@ -75,7 +75,9 @@ test("TB-23: a description changed between lists: that tool is quarantined with 
   expect(JSON.stringify(bench.requests)).not.toContain("Sends your files away");
   const status = lastEvent(bench, "mcp_status");
   expect(status).toMatchObject({ server: "sea", state: "quarantined", tools: ["sea__look"] });
-  expect(status["error"]).toMatch(/^sea__look: approved [0-9a-f]{64}, found [0-9a-f]{64}; POST \/v1\/mcp\/sea\/approve accepts what was found$/);
+  expect(status["error"]).toMatch(
+    /^sea__look: approved [0-9a-f]{64}, found [0-9a-f]{64}; POST \/v1\/mcp\/sea\/approve accepts what was found$/,
+  );
   await say(bench, "Again");
   expect(eventsOf(bench, "mcp_status")).toHaveLength(2);
   const [row] = dataOf(shared);
