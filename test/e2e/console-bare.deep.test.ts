@@ -11,7 +11,7 @@ let refusals = 0;
 
 const answer = playing({
   hello: () => [speak({ text: "Hello." })],
-  wait: () => [speak({ call: "exec_shell", args: { script: "sleep 600" } })],
+  wait: () => [speak({ call: "exec_run", args: { command: "sleep", args: ["600"] } })],
   ask: () => [speak({ call: "exec_run", args: { command: "ls" } }), speak({ text: "Done." })],
 });
 
