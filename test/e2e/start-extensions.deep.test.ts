@@ -83,11 +83,7 @@ const since = (from: number): string =>
 const change = async (path: string, text: string, said: RegExp): Promise<string> => {
   const from = group.output().length;
   write(path, text);
-  await group.until(
-    `it says ${String(said)} in ${path}:\n${text}\n`,
-    () => said.test(since(from)) || null,
-    30_000,
-  );
+  await group.until(`it says ${String(said)} in ${path}:\n${text}\n`, () => said.test(since(from)) || null);
   return since(from);
 };
 
