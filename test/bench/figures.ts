@@ -262,10 +262,10 @@ const specs = {
   alarms: {
     part: "counts",
     name: "alarms set by a turn within a run",
-    how: "30 turns against 10",
+    how: "30 turns against 10; one in seven begins a new event, which may make as many requests again",
     unit: "",
     as: "itself",
-    most: 0,
+    most: 0.15,
   },
   rowsDeltas: {
     part: "counts",
