@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Transcript } from "../client/transcript.ts";
 import { ConversationRegion } from "./conversation/region.tsx";
-import { StopQuestion, hasRunningCall, openAskOf } from "./conversation/dock.tsx";
+import { StopQuestion, hasRunningCall, openAskOf, stopRun } from "./conversation/dock.tsx";
 import { FirstPage } from "./conversation/first.tsx";
 import { IconButton } from "./parts/controls.tsx";
 import { escapeInLine } from "./parts/escape.ts";
@@ -133,22 +133,14 @@ const isFieldLeft = (transcript: Transcript | undefined): boolean =>
   document.activeElement?.id === "composer" &&
   (transcript?.session?.active_run == null || openAskOf(transcript) !== null);
 
-/** Stops the run; it asks first where a call would be broken off or an ask dropped. */
-const stopRun = (app: App, control: SessionControl, setLayer: (layer: Layer) => void): void => {
-  const transcript = control.open.getSnapshot();
-  if (transcript.session?.active_run == null) return;
-  if (openAskOf(transcript) !== null || hasRunningCall(transcript)) setLayer("stop");
-  else app.report(control.cancel());
-};
-
-const leave = (app: App, setLayer: (layer: Layer) => void): void => {
+const leave = (app: App): void => {
   const { session, context, thread } = app.route.get();
   if (context !== null) return app.go({ session, context: null, thread });
   if (thread !== undefined) return app.go({ session, context: null });
   if (app.panel.get() && matchMedia("(max-width: 1179px)").matches) return app.panel.set(false);
   const control = app.session.get();
   if (isFieldLeft(control?.open.getSnapshot())) document.getElementById("composer")?.blur();
-  else if (control !== null) stopRun(app, control, setLayer);
+  else if (control !== null) stopRun(app, control);
 };
 
 interface PageProps {
@@ -169,7 +161,7 @@ export const Page = ({ app, announcements, layer }: PageProps) => {
         openPalette: () => layer.set("palette"),
         showKeys: () => app.show("keys"),
         startNew: () => app.go({ session: null, context: null }),
-        leave: () => leave(app, layer.set),
+        leave: () => leave(app),
       });
     document.addEventListener("keydown", press);
     setReady(true);

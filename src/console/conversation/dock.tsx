@@ -6,9 +6,10 @@ import { Icon } from "../parts/icons.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { beginSentence, formatCountdown } from "../sessions/status.ts";
 import { useApp, useSession } from "../state/app.ts";
+import type { App } from "../state/app.ts";
 import { keepDraftAsk, readDraftAsk } from "../state/draft-ask.ts";
 import { textOf } from "../state/session.ts";
-import type { SendMode } from "../state/session.ts";
+import type { SendMode, SessionControl } from "../state/session.ts";
 import { Composer } from "./composer.tsx";
 import type { ComposerMode } from "./composer.tsx";
 import { whenItGoesOut } from "./sentences.ts";
@@ -152,6 +153,14 @@ export const hasRunningCall = ({ threads }: Transcript): boolean =>
             entry.children.length === 0,
         ),
   );
+
+/** Stops the run; it asks first where a call would be broken off or an ask dropped. */
+export const stopRun = ({ report, show }: Pick<App, "report" | "show">, session: SessionControl): void => {
+  const transcript = session.open.getSnapshot();
+  if (transcript.session?.active_run == null) return;
+  if (openAskOf(transcript) !== null || hasRunningCall(transcript)) show("stop");
+  else report(session.cancel());
+};
 
 interface DockProps {
   readonly transcript: Transcript;

@@ -1,4 +1,4 @@
-import { hasRunningCall, openAskOf } from "../conversation/dock.tsx";
+import { stopRun } from "../conversation/dock.tsx";
 import { formatAge } from "../parts/format.ts";
 import type { IconName } from "../parts/icon-paths.ts";
 import { turnsOf } from "../run/figures.ts";
@@ -56,15 +56,7 @@ const runActions = (app: App, session: SessionControl): readonly Action[] => {
     ];
   return [
     ...look,
-    {
-      id: "stop",
-      name: "Stop the run",
-      icon: "close",
-      run: () =>
-        openAskOf(transcript) !== null || hasRunningCall(transcript)
-          ? app.show("stop")
-          : app.report(session.cancel()),
-    },
+    { id: "stop", name: "Stop the run", icon: "close", run: () => stopRun(app, session) },
     {
       id: "stop after",
       name: "Stop after this turn",
