@@ -83,11 +83,43 @@ test("AP-54: a refusal of earlier entries is not asked about again while an answ
   await expect.poll(length).toBeGreaterThan(500);
   expect(count).toBe(1);
   after = 200;
-  await scrollTo(50);
+  // The answer is shown on before the browser says that one has scrolled.
+  await page.evaluate(`new Promise(requestAnimationFrame).then(() => {
+    document.querySelector(".log").scrollTop = 50;
+  })`);
   await expect.poll(() => count).toBeGreaterThan(3);
   const taken = page.waitForResponse((response) => response.url().includes("before=") && response.ok());
   await page.unroute(/\/events\?.*before=/);
   await taken;
+});
+
+test("AP-54: earlier entries that come, and rows that grow, move nobody who reads below them", async () => {
+  const { page, state } = site.shown;
+  const { id } = await createLongSession(site.api, 500);
+  await page.goto(`${site.server.url}/console#${id}`);
+  await state("done");
+  await page.locator(".speech").last().waitFor();
+  const rows = page.locator(".log [data-entry]");
+  const count = await rows.count();
+  // Each time the entries before are shown, what is read stands where it stood.
+  const moved = await page.evaluate<number>(`(async () => {
+    const log = document.querySelector(".log");
+    const frame = () => new Promise(requestAnimationFrame);
+    const topOf = (row) => row.getBoundingClientRect().top - log.getBoundingClientRect().top;
+    log.scrollTop = 100;
+    await frame();
+    const read = [...log.querySelectorAll("[data-entry]")].find((row) => topOf(row) > 0);
+    const { length } = log.querySelectorAll("[data-entry]");
+    const before = topOf(read);
+    while (log.querySelectorAll("[data-entry]").length === length) await frame();
+    for (let count = 0; count < 5; count += 1) await frame();
+    read.previousElementSibling.style.height = "300px";
+    await frame();
+    await frame();
+    return topOf(read) - before;
+  })()`);
+  expect(await rows.count()).toBeGreaterThan(count);
+  expect(Math.abs(moved)).toBeLessThan(1);
 });
 
 test("AP-54: a page that shows the first entries later than it has them stays alive", async () => {

@@ -98,21 +98,27 @@ interface Place {
 /** Where logs were left that are not shown now, by session and thread; one that was left at its end is not among them. */
 const leftPlaces = new Map<string, Place>();
 
+/** Says how far below the upper edge of the log an entry begins; null if it is not there. */
+const findBelow = (log: HTMLElement, entry: string): number | null => {
+  // An entry may have several rows.
+  const row = log.querySelector(`[data-entry="${CSS.escape(entry)}"]`);
+  return row === null ? null : row.getBoundingClientRect().top - log.getBoundingClientRect().top;
+};
+
 /** Finds the first entry that is seen. */
 const findPlace = (log: HTMLElement): Place | null => {
   const { top } = log.getBoundingClientRect();
   for (const row of log.querySelectorAll<HTMLElement>("[data-entry]")) {
-    const { top: begin, bottom } = row.getBoundingClientRect();
-    if (bottom > top) return { entry: row.dataset["entry"] ?? "", below: begin - top };
+    const { entry = "" } = row.dataset;
+    if (row.getBoundingClientRect().bottom > top) return { entry, below: findBelow(log, entry) ?? 0 };
   }
   return null;
 };
 
 /** Returns how far the log has to be scrolled for an entry to stand in its place; null while the entry is not there. */
 const scrollFor = (log: HTMLElement, { entry, below }: Place): number | null => {
-  const row = log.querySelector(`[data-entry="${CSS.escape(entry)}"]`);
-  if (row === null) return null;
-  return log.scrollTop + row.getBoundingClientRect().top - log.getBoundingClientRect().top - below;
+  const now = findBelow(log, entry);
+  return now === null ? null : log.scrollTop + now - below;
 };
 
 /** Says whether a log begins elsewhere than at its end. */
@@ -137,60 +143,55 @@ const useOneStop = (log: RefObject<HTMLDivElement>, seq: number): void =>
 /** So many pixels before its beginning the log asks for earlier entries. */
 const nearStart = 200;
 
-/** Where a log stands: at its end as long as one stays there, or where it was left. */
+/** Where a log stands: at its end, or at an entry whatever comes above it. */
 const usePlace = (place: string) => {
   const log = useRef<HTMLDivElement>(null);
-  /** Where the log is to stand, until it can; null once it does or a person scrolls. */
-  const wanted = useRef(leftPlaces.get(place) ?? null);
-  const follows = useRef(wanted.current === null);
+  /** Null at the end. */
+  const at = useRef(leftPlaces.get(place) ?? null);
+  /** The entry at which the log was left may not have been read yet. */
+  const isThere = useRef(at.current === null);
   const top = useRef(0);
-  useLayoutEffect(() => {
-    const element = log.current;
-    return () => {
-      const left = follows.current || element === null ? null : (wanted.current ?? findPlace(element));
-      if (left === null) leftPlaces.delete(place);
-      else leftPlaces.set(place, left);
-    };
-  }, []);
-  /** Rows that come above move nobody: browsers see to that, but for one who is at the very beginning. */
-  const keepStart = (element: HTMLDivElement): void => {
-    if (element.scrollTop === 0 && !follows.current) wanted.current ??= findPlace(element);
+  useLayoutEffect(
+    () => () => {
+      if (at.current === null) leftPlaces.delete(place);
+      else leftPlaces.set(place, at.current);
+    },
+    [],
+  );
+  /** Stays where it is now. */
+  const stay = (element: HTMLDivElement, follows: boolean): void => {
+    at.current = follows ? null : findPlace(element);
+    isThere.current = true;
+    top.current = element.scrollTop;
   };
+  /** Tells whether a person has scrolled it, not the page. */
+  const isMoved = (element: HTMLDivElement): boolean => element.scrollTop !== top.current;
   return {
     log,
-    /** Stays where it stands, or goes to the end. */
-    follow: (isFollowing: boolean): void => {
-      follows.current = isFollowing;
-      wanted.current = null;
-    },
+    stay,
+    isMoved,
+    follows: (): boolean => at.current === null,
     /** Scrolls to where it has to stand by now. */
     hold: (element: HTMLDivElement): void => {
-      const { current } = wanted;
-      const goal =
-        current === null ? (follows.current ? element.scrollHeight : null) : scrollFor(element, current);
-      if (goal === null) return;
-      element.scrollTop = goal;
-      top.current = element.scrollTop;
-      if (Math.abs(top.current - goal) < 1) wanted.current = null;
-      keepStart(element);
+      // Where a person scrolled to counts, also before the browser tells of it. What became shorter moves one to its end.
+      if (isMoved(element) && !isAtEnd(element, 1)) return;
+      const goal = at.current === null ? element.scrollHeight : scrollFor(element, at.current);
+      if (goal !== null) {
+        if (Math.abs(element.scrollTop - goal) >= 1) element.scrollTop = goal;
+        top.current = element.scrollTop;
+        isThere.current ||= Math.abs(top.current - goal) < 1;
+      } else if (isThere.current) stay(element, false);
     },
-    /** Tells whether a person has scrolled it, not the page. */
-    isScrolled: (element: HTMLDivElement): boolean => element.scrollTop !== top.current,
-    /** Takes note of where it was scrolled to; returns whether it follows its end. */
-    note: (element: HTMLDivElement, within?: number): boolean => {
-      if (wanted.current !== null && element.scrollTop === top.current) return false;
-      wanted.current = null;
+    /** Takes note of where a person scrolled to. */
+    note: (element: HTMLDivElement): void => {
       // What grows below one who is at the end takes them nowhere: only a way up leaves it, however short it is.
       const goesUp = element.scrollTop < top.current;
-      top.current = element.scrollTop;
-      follows.current = goesUp ? isAtEnd(element, 1) : follows.current || isAtEnd(element, within);
-      keepStart(element);
-      return follows.current;
+      stay(element, goesUp ? isAtEnd(element, 1) : at.current === null || isAtEnd(element));
     },
     /** Tells whether entries are wanted that stand before those that are there. */
     needsEarlier: (element: HTMLDivElement): boolean =>
       element.scrollTop < nearStart ||
-      (wanted.current !== null && scrollFor(element, wanted.current) === null),
+      (at.current !== null && !isThere.current && scrollFor(element, at.current) === null),
   };
 };
 
@@ -199,7 +200,7 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
   const count = countEntries(transcript, thread);
   const open = useRef<Transcript["asks"]>([]);
   open.current = personsAsks(transcript);
-  const { log, follow, hold, note, needsEarlier, isScrolled } = usePlace(`${session} ${thread}`);
+  const { log, stay, follows, isMoved, hold, note, needsEarlier } = usePlace(`${session} ${thread}`);
   const [left, setLeft] = useState<number | null>(null);
   const [hasHiddenAsk, setHiddenAsk] = useState(false);
   const keep = (): void => {
@@ -215,17 +216,12 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
       if (element != null) watch.observe(element);
     return () => watch.disconnect();
   }, []);
-  /** Returns whether a person has scrolled, not the page. */
-  const look = (within?: number): boolean => {
-    if (log.current === null) return false;
-    const byPerson = isScrolled(log.current);
-    const isFollowing = note(log.current, within);
-    setLeft((before) => (isFollowing ? null : (before ?? count)));
-    setHiddenAsk(findHiddenAsk(log.current, open.current) !== null);
-    return byPerson;
+  const look = (element: HTMLDivElement): void => {
+    setLeft((before) => (follows() ? null : (before ?? count)));
+    setHiddenAsk(findHiddenAsk(element, open.current) !== null);
   };
   const jump = (): void => {
-    follow(true);
+    if (log.current !== null) stay(log.current, true);
     setLeft(null);
     keep();
   };
@@ -236,12 +232,21 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
     hasHiddenAsk,
     missed: left === null ? null : count - left,
     jump,
-    scrolled: (): boolean => look(),
+    /** Returns whether a person has scrolled, not the page. */
+    scrolled: (element: HTMLDivElement): boolean => {
+      const byPerson = isMoved(element);
+      if (byPerson) note(element);
+      look(element);
+      return byPerson;
+    },
     /** A row that is opened stays where it is, and what it shows may reach beyond the end. */
-    clicked: ({ target }: Event): void => {
+    clicked: (element: HTMLDivElement, target: EventTarget | null): void => {
       if (!(target instanceof Element) || target.closest('[aria-expanded="false"]') === null) return;
-      follow(false);
-      requestAnimationFrame(() => look(1));
+      stay(element, false);
+      requestAnimationFrame(() => {
+        stay(element, isAtEnd(element, 1));
+        look(element);
+      });
     },
   };
 };
@@ -303,8 +308,8 @@ export const Log = (props: LogProps) => {
         aria-label="Conversation"
         aria-live="off"
         tabIndex={-1}
-        onScroll={() => readEarlier(scrolled())}
-        onClickCapture={clicked}
+        onScroll={({ currentTarget }) => readEarlier(scrolled(currentTarget))}
+        onClickCapture={({ currentTarget, target }) => clicked(currentTarget, target)}
         onKeyDown={moveInLog}
         onFocusCapture={(event) => log.current !== null && moveStop(log.current, event.target)}
       >
