@@ -20,7 +20,7 @@ import type { Usage } from "../../model/completer.ts";
 /** State by which the budgets of a session are judged. */
 export interface BudgetState {
   readonly state: Session;
-  readonly context: { readonly agents: AgentResolver; readonly budgets: TeamBudgets };
+  readonly context: { readonly agents: AgentResolver; readonly budgets: TeamBudgets; readonly now: number };
 }
 
 /** Account that a thread's spending is booked on: its run's, that of each run above it, or the session's. */
@@ -251,11 +251,12 @@ export const findCallLimit = (budgets: BudgetState, threadId: string): ReachedLi
   return findGravest(found) ?? findLeasedCallLimit(budgets, threadId);
 };
 
-/** Finds whether the lease has no calls left; a lease request made beforehand would have renewed them. */
+/** Finds whether the lease of this day has no calls left; a lease request made beforehand would have renewed them. */
 const findLeasedCallLimit = ({ state, context }: BudgetState, threadId: string): ReachedLimit | null => {
   const bound = context.budgets.tenant.find(({ kind }) => kind === "calls");
   const { lease } = state.funds.tenant;
-  if (bound === undefined || lease === null || lease.used.calls < (lease.granted.calls ?? 0)) return null;
+  if (bound === undefined || lease === null || context.now >= lease.until) return null;
+  if (lease.used.calls < (lease.granted.calls ?? 0)) return null;
   const { kind, limit } = bound;
   return { scope: "tenant", thread: threadId, kind, limit, spent: limit, least: limit + 1, ask: false };
 };

@@ -280,6 +280,19 @@ describe("RE-4: calls and trees", () => {
     expect(ends(stage.bench)).toEqual(["completed:end_turn"]);
   });
 
+  test("EF-37 RE-4: a call that a person approves after midnight is not refused for the calls of yesterday", async () => {
+    const reply = `{ reply: [{ call: fire }, ${look}] }`;
+    const rules = "permissions: { rules: [{ tool: fire, action: ask, ask_timeout: 1d }] }";
+    const day = perDay("max_tool_calls: 1, max_cost_usd: 'off'");
+    const stage = await open(scripted(listed(reply, final(100)), "", `${day}\n${rules}`));
+    await go(stage);
+    await stage.bench.pass(20 * 3_600_000);
+    stage.bench.ok("answer", { ask: onlyAsk(stage.bench), decision: "approve" });
+    await stage.bench.idle();
+    expect(results(stage.bench)).toEqual(["ok: fire() done", "ok: look() done"]);
+    expect(ends(stage.bench)).toEqual(["completed:end_turn"]);
+  });
+
   const lead: Member = {
     name: "lead",
     script: replies(said(spawn([task("coder"), task("coder"), task("coder")])), said("Done.")),
