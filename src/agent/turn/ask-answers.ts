@@ -1,8 +1,15 @@
 import type { Json, ResultStatus } from "../../chat/message.ts";
-import { syntheticResults } from "../../chat/results.ts";
+import { syntheticResult, syntheticResults } from "../../chat/results.ts";
 import { openAsk, closeAsk, mostOpenAsks, askScopeOf } from "../asks/asks.ts";
 import { changeRunBudget, raiseLimit, stopRun, describeLimit, reportReachedLimit } from "../budgets/spend.ts";
-import { endCall, parkCall, refuseCall, createCallResult, findCall } from "../calls/tool-calls.ts";
+import {
+  endCall,
+  endCallAtOnce,
+  parkCall,
+  refuseCall,
+  createCallResult,
+  findCall,
+} from "../calls/tool-calls.ts";
 import { createDraftJudge } from "../calls/grants.ts";
 import { pauseStep } from "../calls/model-call.ts";
 import type { EffectQuestion } from "../definition/effect.ts";
@@ -17,6 +24,7 @@ import type { Call, CallPlan } from "../state/call.ts";
 import { argsOf, interruptRule } from "../state/call.ts";
 import { planAskOf } from "../state/phase.ts";
 import { openAskOf } from "../state/ask.ts";
+import { isSteeredByPerson } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, emit, threadOf, callOf, runOf, assign } from "../transaction/draft.ts";
 import { lineageOf } from "../budgets/bounds.ts";
@@ -29,8 +37,13 @@ const refuseTooManyAsks = (draft: Draft, threadId: string, call: Call): void => 
   refuseCall(draft, threadId, call, "limit", sentence);
 };
 
-/** Parks a call on an ask; without an interactive person its default applies at once. */
+/** Parks a call on an ask; without an interactive person its default applies at once. Who steers is heard first. */
 export const parkCallOnAsk = (draft: Draft, threadId: string, call: Call, subject: AskSubject): void => {
+  if (isSteeredByPerson(threadOf(draft, threadId))) {
+    const mayHaveActed = call.attempts > 0 && "approval" in subject;
+    endCallAtOnce(draft, threadId, syntheticResult(call.call, mayHaveActed ? "unknown" : "skipped"));
+    return;
+  }
   if (Object.keys(draft.state.asks).length >= mostOpenAsks) return refuseTooManyAsks(draft, threadId, call);
   const timeoutMs = timeoutOf(draft, threadId, call, subject);
   const ask = openAsk(draft, threadId, call.call.id, timeoutMs, subject);

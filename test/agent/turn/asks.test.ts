@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import * as z from "zod";
-import { defineTool } from "../../../src/tools/define-tool.ts";
+import type { Parked } from "../../../src/tools/define-tool.ts";
+import { defineTool, parkCallOn } from "../../../src/tools/define-tool.ts";
 import type { Play, PlayOptions } from "../loop/play.ts";
 import {
   dataOf,
@@ -163,6 +164,28 @@ describe("SE-28 SE-29: questions", () => {
     expect(dataOf(bench, "ask_user").map(({ ask }) => ask.question?.text)).toEqual(["A", "B"]);
     expect(bench.alarm()).toBe(bench.now() + day);
   });
+});
+
+test("SE-25: a running call asks no person who has steered meanwhile", async () => {
+  const asked = Promise.withResolvers<Parked>();
+  const params = z.strictObject({});
+  const poll = defineTool({
+    name: "poll",
+    description: "Asks.",
+    params,
+    safety: "read",
+    run: () => asked.promise,
+  });
+  const { bench } = await play(`replies: [{ reply: [{ call: poll }] }, ${done}]`, { tools: [poll] });
+  bench.send("Go");
+  await bench.steps();
+  bench.send("Never mind", { on_busy: "steer" });
+  const question = { text: "Which?", options: [], multi_select: false, strict: false };
+  asked.resolve(parkCallOn({ on: "ask", question }));
+  await bench.idle();
+  expect(dataOf(bench, "ask_user")).toEqual([]);
+  expect(results(bench).map((text) => text.split(":")[0])).toEqual(["skipped"]);
+  expect(ends(bench)).toEqual(["completed:end_turn"]);
 });
 
 describe("SE-28: what an unanswered ask leads to", () => {
