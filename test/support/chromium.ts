@@ -10,7 +10,7 @@ export const chromiumPath = (): string =>
   process.env["CHROMIUM"] ?? places.find((path) => existsSync(path)) ?? "/usr/bin/chromium";
 
 /** The browser of the console's tests; it asks nothing of any network. */
-export const launchChromium = (): Promise<Browser> =>
+export const launchChromium = (more: readonly string[] = []): Promise<Browser> =>
   chromium.launch({
     executablePath: chromiumPath(),
     args: [
@@ -22,5 +22,6 @@ export const launchChromium = (): Promise<Browser> =>
       "--disable-background-networking",
       "--disable-component-update",
       "--disable-sync",
+      ...more,
     ],
   });

@@ -18,7 +18,7 @@ export const IconButton = ({ name, label, onClick, disabled = false }: IconButto
   </button>
 );
 
-/** Copies a text, and says for a moment that it did. */
+/** Copies a text, and says for a moment that it did; a page over plain HTTP has no clipboard. */
 export const CopyButton = ({
   text,
   label,
@@ -39,6 +39,7 @@ export const CopyButton = ({
       () => setDone(true),
       () => setDone(false),
     );
+  if (!isSecureContext) return null;
   if (words !== undefined)
     return (
       <button type="button" class="plain" onClick={copy}>

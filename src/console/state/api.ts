@@ -2,6 +2,7 @@ import { answeredWithin, slowestUpload } from "../../client/call.ts";
 import { inTime } from "../../client/http.ts";
 import { LimpetError } from "../../client/index.ts";
 import type { LimpetClient } from "../../client/index.ts";
+import { newCommandId } from "../../client/retry.ts";
 import type { Json } from "../../chat/message.ts";
 import { noteDate } from "../parts/format.ts";
 
@@ -40,7 +41,7 @@ export const createApi = (client: () => LimpetClient): Api => {
       path: `/v1${path}`,
       query: Object.fromEntries(new URLSearchParams(search)),
       ...(body === undefined ? {} : { body }),
-      headers: method === "GET" ? {} : { "Idempotency-Key": crypto.randomUUID() },
+      headers: method === "GET" ? {} : { "Idempotency-Key": newCommandId() },
       signal,
     });
     noteDate(response.headers.get("Date"), sent);

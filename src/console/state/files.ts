@@ -1,3 +1,4 @@
+import { newCommandId } from "../../client/retry.ts";
 import { askBeforeLeaving } from "../parts/hooks.ts";
 
 /** Files that this tab has not sent yet, in the browser's database, over a reload too. */
@@ -30,7 +31,7 @@ export const complete = (transaction: IDBTransaction): Promise<void> =>
 
 /** The tab has a name of its own, since another one may write to the same session. */
 export const nameTab = (): string => {
-  const known = sessionStorage.getItem("limpet-tab") ?? crypto.randomUUID();
+  const known = sessionStorage.getItem("limpet-tab") ?? newCommandId();
   sessionStorage.setItem("limpet-tab", known);
   return known;
 };

@@ -1,3 +1,4 @@
+import { newCommandId } from "../../client/retry.ts";
 import { parseJson } from "../parts/json.ts";
 import { createStore } from "./store.ts";
 import type { Store } from "./store.ts";
@@ -79,7 +80,7 @@ export const createOpening = (
       const names = files.map((file) => file.name);
       const said = JSON.stringify([agent, content, names, files.map(({ size }) => size)]);
       // What was refused, or whose answer was lost, may be said again.
-      last = last?.said === said ? last : { said, key: crypto.randomUUID() };
+      last = last?.said === said ? last : { said, key: newCommandId() };
       const opening = { key: last.key, agent, content, files: names };
       keepInTab(nameOpening(), JSON.stringify(opening));
       const stopAsking = files.length === 0 ? () => undefined : keepOrAsk(inputPlace(last.key), files);

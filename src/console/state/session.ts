@@ -1,5 +1,6 @@
 import { isPassing } from "../../client/commands.ts";
 import type { LimpetClient, SessionClient } from "../../client/index.ts";
+import { newCommandId } from "../../client/retry.ts";
 import type { CallEntry, OpenSession, TranscriptInput } from "../../client/transcript.ts";
 import type { Json } from "../../chat/message.ts";
 import { serverNow } from "../parts/format.ts";
@@ -95,7 +96,7 @@ const createMessages = (client: LimpetClient, session: SessionClient, outbox: Me
   return {
     held: outbox.held,
     send: (text, mode, files = []) => {
-      const input = crypto.randomUUID();
+      const input = newCommandId();
       if (files.length > 0) sentFiles.set(input, files);
       return outbox.send({ id: input, content: text, mode }, files);
     },
