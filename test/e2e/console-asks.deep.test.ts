@@ -479,7 +479,7 @@ test("★ AP-54: what an approval will run is shown, edited and run as a whole, 
   expect(await input.textContent()).toContain("line zero of the ledger");
 });
 
-test("AP-54: of a question that takes several options no more can be chosen than it takes", async () => {
+test("AP-54: of a question that takes several options no more can be chosen than it takes, and a reload keeps what was chosen", async () => {
   const { page, start, state, logText } = site.shown;
   await start("several");
   const ask = page.locator(".ask");
@@ -487,6 +487,7 @@ test("AP-54: of a question that takes several options no more can be chosen than
   await ask.getByRole("button", { name: "Low" }).click();
   await ask.getByRole("button", { name: "Spring" }).click();
   expect(await ask.getByRole("button", { name: "High" }).isDisabled()).toBe(true);
+  await page.reload();
   await ask.getByRole("button", { name: "Answer with 2" }).click();
   await state("done");
   expect(await logText()).toContain("Low, Spring");

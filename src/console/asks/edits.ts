@@ -27,6 +27,17 @@ export const readReason = (ask: string): string => readTab(reasonOf(ask)) ?? "";
 
 export const keepReason = (ask: string, text: string): void => keepInTab(reasonOf(ask), text);
 
+const choicesOf = (ask: string): string => ownName(`limpet-choices ${ask}`);
+
+/** Reads which of a question's options were chosen so far. */
+export const readChoices = (ask: string, options: readonly string[]): readonly string[] => {
+  const kept = readTab(choicesOf(ask))?.split(" ") ?? [];
+  return options.filter((_, at) => kept.includes(String(at)));
+};
+
+export const keepChoices = (ask: string, options: readonly string[], chosen: readonly string[]): void =>
+  keepInTab(choicesOf(ask), chosen.map((option) => options.indexOf(option)).join(" "));
+
 /** What would run if the approval were given as its card stands. */
 export interface Version {
   readonly text: string;

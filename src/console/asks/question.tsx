@@ -2,6 +2,7 @@ import { useState } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { escapeUnseen } from "../parts/escape.ts";
 import { Icon } from "../parts/icons.tsx";
+import { keepChoices, readChoices } from "./edits.ts";
 import { AskFrame } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
 
@@ -47,10 +48,12 @@ export const Question = ({ ask, agent, busy, answer }: AskProps) => {
     max_selections: most = Infinity,
     strict,
   } = ask.question ?? noQuestion;
-  const [chosen, setChosen] = useState<readonly string[]>([]);
+  const [chosen, setChosen] = useState(() => readChoices(ask.id, options));
   const choose = (option: string): void => {
     if (!many) return answer({ decision: "answer", selections: [option] });
-    setChosen(chosen.includes(option) ? chosen.filter((each) => each !== option) : [...chosen, option]);
+    const now = chosen.includes(option) ? chosen.filter((each) => each !== option) : [...chosen, option];
+    keepChoices(ask.id, options, now);
+    setChosen(now);
   };
   const hint =
     options.length > 0
