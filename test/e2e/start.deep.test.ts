@@ -60,6 +60,9 @@ test("AP-14: from this machine no key is needed, by any loopback name, over HTTP
       "Starting the server …",
       `Limpet is at  http://localhost:${port}`,
       `console       http://localhost:${port}/console`,
+      ...(outside === undefined
+        ? []
+        : [`network       http://${outside}:${port}, only with a key: npx limpet keys create --help`]),
       "team          default: config/default/team.yaml, whose changes are served at once",
       "sandbox       connected",
       "stop          Ctrl-C",

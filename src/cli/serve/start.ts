@@ -7,6 +7,8 @@ import type { AddressInfo, Server } from "node:net";
 import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { readDeclaredNames, readDevPort, readWranglerFile } from "../bindings.ts";
+import { findAddresses } from "./addresses.ts";
+import type { ServedAddresses } from "./addresses.ts";
 import { claimFolder } from "./claim.ts";
 import { awaitFirstBuild, findTeamProblem } from "./first-build.ts";
 import { createFront } from "./front.ts";
@@ -89,19 +91,18 @@ const isMissingAddress = (fault: unknown): boolean =>
   fault instanceof Error && "code" in fault && fault.code === "EADDRNOTAVAIL";
 
 /** Listens on every local address of a host, because localhost may mean IPv4, IPv6 or both. */
-const openFronts = async (host: string, wanted: number, options: FrontOptions): Promise<number> => {
-  let port: number | null = null;
-  let missing: unknown = null;
-  for (const { address } of await lookup(host, { all: true })) {
+const openFronts = async (host: string, port: number, options: FrontOptions): Promise<void> => {
+  const missing: unknown[] = [];
+  const addresses = await lookup(host, { all: true });
+  for (const { address } of addresses) {
     try {
-      port = await listen(createFront(options), port ?? wanted, address);
+      await listen(createFront(options), port, address);
     } catch (fault) {
       if (!isMissingAddress(fault)) throw fault;
-      missing = fault;
+      missing.push(fault);
     }
   }
-  if (port === null) throw missing;
-  return port;
+  if (missing.length === addresses.length) throw missing[0];
 };
 
 /**
@@ -240,12 +241,13 @@ const describeRebuild = (team: string, readiness: Readiness | null): string => {
 /** Prints where the server is, and how to stop it. */
 const printReady = (
   team: string,
-  port: number,
+  { url, network }: ServedAddresses,
   readiness: Readiness,
   reportSecrets: (readiness: Readiness) => void,
 ): void => {
-  print(`Limpet is at  http://localhost:${port}`);
-  print(`console       http://localhost:${port}/console`);
+  print(`Limpet is at  ${url}`);
+  print(`console       ${url}/console`);
+  if (network !== null) print(`network       ${network}, only with a key: npx limpet keys create --help`);
   print(`team          ${team}: config/${team}/team.yaml, whose changes are served at once`);
   print(`sandbox       ${readiness.sandbox}`);
   reportSecrets(readiness);
@@ -296,8 +298,8 @@ const isServable = async (team: string, host: string): Promise<boolean> => {
 };
 
 /** Claims the folder of sessions and returns whether it and the port are free; prints a sentence about what is not. */
-const isFree = async (team: string, sessions: string, port: number): Promise<boolean> => {
-  const user = await claimFolder(resolve(root, sessions), `http://localhost:${port}`);
+const isFree = async (team: string, sessions: string, port: number, url: string): Promise<boolean> => {
+  const user = await claimFolder(resolve(root, sessions), url);
   if (user !== null)
     print(
       `The server at ${user} uses the sessions in ${sessions}: stop it first, or keep others with ${await commandFor(team)} --persist-to ${sessions}-2`,
@@ -318,8 +320,9 @@ const serve = async (given: readonly string[]): Promise<void> => {
   const sessions = folder ?? `.wrangler/state/${team}`;
   const args = [...rest, "--persist-to", sessions];
   const port = readPort(wanted ?? readDevPort(readWranglerFile(root)) ?? "8787");
-  if (port === null || !(await isServable(team, host)) || !(await isFree(team, sessions, port)))
-    process.exit(1);
+  if (port === null || !(await isServable(team, host))) process.exit(1);
+  const addresses = findAddresses(host, port);
+  if (!(await isFree(team, sessions, port, addresses.url))) process.exit(1);
   await awaitFirstBuild(root, team, print);
   print("Starting the server …");
   const reportTypes = createTypeReport(root, team, print);
@@ -327,7 +330,7 @@ const serve = async (given: readonly string[]): Promise<void> => {
   let target: number | null = null;
   let running: RunningWrangler | null = null;
   const options = { target: () => target, voucher: randomBytes(24).toString("hex") };
-  const vars = ["LIMPET_DEV:1", `LIMPET_FRONT:${options.voucher}`, `LIMPET_ORIGIN:http://localhost:${port}`];
+  const vars = ["LIMPET_DEV:1", `LIMPET_FRONT:${options.voucher}`, `LIMPET_ORIGIN:${addresses.url}`];
   const tellReload = async (rebuilt: string | null): Promise<void> => {
     const readiness = await readReadiness(options);
     if (rebuilt !== null) print(describeRebuild(rebuilt, readiness));
@@ -347,9 +350,9 @@ const serve = async (given: readonly string[]): Promise<void> => {
   stopWatching();
   if (readiness === null) return;
   try {
-    const opened = await openFronts(host, port, options);
+    await openFronts(host, port, options);
     markReady();
-    printReady(team, opened, readiness, reportSecrets);
+    printReady(team, addresses, readiness, reportSecrets);
     void reportTypes();
   } catch (fault) {
     print(`${String(fault)}\n${await commandFor(team)} serves at another port.`);
