@@ -51,6 +51,23 @@ test("AP-51: it is imported by its name in Node", async () => {
   expect(said).toBe("unreachable http://127.0.0.1:9 cannot be reached; is a server running there?\n");
 });
 
+test("AP-51: what Node prints of an error that nobody catches can be read", async () => {
+  const code = `import { createClient } from "limpet/client";
+    await createClient({ url: "http://127.0.0.1:9" }).sessions.list();`;
+  writeFileSync(join(folder, "uncaught.mjs"), code);
+  const group = startGroup(process.execPath, ["uncaught.mjs"], { cwd: folder });
+  expect(await group.ended).toBe(1);
+  expect(group.output()).toContain("LimpetError: http://127.0.0.1:9 cannot be reached");
+  expect(
+    Math.max(
+      ...group
+        .output()
+        .split("\n")
+        .map(({ length }) => length),
+    ),
+  ).toBeLessThan(250);
+});
+
 test("AP-53: its command line speaks with a server, and says where the other commands work", async () => {
   const { bin } = JSON.parse(readFileSync(inPackage("package.json"), "utf8")) as { bin: { limpet: string } };
   const limpet = async (...words: readonly string[]) => {

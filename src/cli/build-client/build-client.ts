@@ -14,13 +14,14 @@ const bundle = async (root: string, { build: own, ...rest }: InlineConfig): Prom
   await build({ ...shared, ...rest, build: { outDir: "dist", emptyOutDir: false, ...own } });
 };
 
-/** Bundles the client into one module without dependencies. */
-const writeBundle = (root: string): Promise<void> =>
+/** Bundles the client into one module without dependencies: small for pages, readable in the errors that Node prints. */
+const writeBundle = (root: string, name: "client.js" | "client.node.js"): Promise<void> =>
   bundle(root, {
     build: {
       target: "es2023",
-      rolldownOptions: { output: { minify: true, comments: false } },
-      lib: { entry: "src/client/index.ts", formats: ["es"], fileName: () => "client.js" },
+      minify: false,
+      rolldownOptions: { output: { minify: name === "client.js", comments: false } },
+      lib: { entry: "src/client/index.ts", formats: ["es"], fileName: () => name },
     },
   });
 
@@ -31,7 +32,7 @@ const writeCommands = (root: string): Promise<void> =>
     build: {
       ssr: "src/cli/packed.ts",
       target: "node20",
-      rolldownOptions: { output: { minify: true, codeSplitting: false, entryFileNames: "limpet.js" } },
+      rolldownOptions: { output: { codeSplitting: false, entryFileNames: "limpet.js" } },
     },
   });
 
@@ -66,7 +67,7 @@ const writeDeclarations = async (root: string): Promise<void> => {
 };
 
 /**
- * Runs `limpet build-client`: writes the files of the client that follow from the operations, then `dist/client.js`
+ * Runs `limpet build-client`: writes the files of the client that follow from the operations, then the client
  * with its types, and `dist/limpet.js`.
  */
 export const buildClient = async ({ root, print }: Terminal): Promise<ExitCode> => {
@@ -74,7 +75,8 @@ export const buildClient = async ({ root, print }: Terminal): Promise<ExitCode> 
     const file = join(root, "src/client/operations", name);
     if (!existsSync(file) || readFileSync(file, "utf8") !== text) writeFileSync(file, text);
   }
-  await writeBundle(root);
+  await writeBundle(root, "client.js");
+  await writeBundle(root, "client.node.js");
   await writeCommands(root);
   await writeDeclarations(root);
   print("built the client into dist/client.js and dist/client.d.ts");
