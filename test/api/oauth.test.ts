@@ -1,0 +1,34 @@
+import { expect, test } from "vitest";
+import { callbackPath } from "../../src/engine/tools/server-login.ts";
+import { sealerOf } from "../../src/engine/secrets/seal.ts";
+import { adminKey, setUp } from "./harness.ts";
+
+/** Where people return to who signed in at an MCP server. */
+
+const bound = "state of a login";
+
+test("TB-27: a person whose sessions cannot be told now is shown a page to load again, and the fault is logged", async () => {
+  const { fetch, tenant, lines } = setUp();
+  const address = { tenant: "default", jurisdiction: null };
+  const state = await sealerOf({ LIMPET_ADMIN_KEY: adminKey })?.seal(JSON.stringify(address), bound);
+  const search = new URLSearchParams({ state: state ?? "", code: "canary" }).toString();
+  const { directory } = tenant();
+  const faults = [new Error("the object is replaced"), new Error("it still is")];
+  const asked: unknown[] = [];
+  directory.finishLogin = async (answered) => {
+    asked.push(answered);
+    const fault = faults.shift();
+    if (fault !== undefined) throw fault;
+    return "signed_in";
+  };
+  const comeBack = () => fetch(`${callbackPath}?${search}`);
+  for (let time = 0; time < 2; time++) {
+    const page = await comeBack();
+    expect([page.status, page.headers.get("Content-Type")]).toEqual([503, "text/html; charset=utf-8"]);
+    expect(await page.text()).toContain("Load this page again");
+    expect(lines.at(-1)).toMatchObject({ level: "error", status: 503, fault: "Error" });
+  }
+  expect((await comeBack()).status).toBe(200);
+  expect(asked).toEqual(Array.from({ length: 3 }, () => ({ address, state, query: `?${search}` })));
+  expect(JSON.stringify(lines)).not.toContain("canary");
+});
