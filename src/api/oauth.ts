@@ -59,9 +59,11 @@ const longestState = 1_024;
  * Ends a login: the state is checked before anything else of the query is read. The address may be loaded again, since a
  * state counts once and its result stays until every session knows it.
  */
-const finishLogin = async ({ env, url, objects, notes }: RequestContext): Promise<Response> => {
+const finishLogin = async ({ request, env, url, objects, notes }: RequestContext): Promise<Response> => {
   const [state = "", ...more] = url.searchParams.getAll("state");
-  const isReadable = more.length === 0 && state.length <= longestState && url.search.length <= longestQuery;
+  const fits = state.length <= longestState && url.search.length <= longestQuery;
+  // A scanner of links asks with HEAD, which changes nothing.
+  const isReadable = request.method === "GET" && more.length === 0 && fits;
   const address = isReadable ? await readState(sealerOf(env), state) : null;
   if (address === null) return showPage("unknown");
   const answered = { address, state, query: url.search };
