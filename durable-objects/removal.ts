@@ -8,6 +8,7 @@ import type { SessionSummary, TenantDirectory } from "../src/engine/access/rpc.t
 import type { TenantAddress } from "../src/sandbox/jurisdiction.ts";
 import type { Json } from "../src/chat/message.ts";
 import type { Session } from "../src/agent/state/session.ts";
+import type { Draft } from "../src/agent/transaction/draft.ts";
 import type { Engine } from "../src/engine/engine.ts";
 import { createAuthorizer } from "../src/engine/tools/pinned-servers.ts";
 import { SandboxError } from "../src/sandbox/contract.ts";
@@ -19,7 +20,7 @@ import { logFailure } from "./log.ts";
 import { fieldsOf } from "../src/chat/json.ts";
 import { sendSummary } from "./index-report.ts";
 import { readDecisions } from "./rows/archive.ts";
-import { readDailyUsage } from "./rows/ledger.ts";
+import { readDailyUsage, writeSums } from "./rows/ledger.ts";
 import { createSafeStorage } from "./rows/safe-storage.ts";
 import { hasTables } from "./rows/tables.ts";
 
@@ -31,10 +32,10 @@ const firstPause = 2_000;
  */
 export interface Removal {
   /**
-   * Removes all rows or throws; the final summary and the usage stay until the tenant's object has them and
-   * the sandbox is removed.
+   * Removes all rows or throws; the final summary and the usage, with these last calls, stay until the tenant's object
+   * has them and the sandbox is removed.
    */
-  readonly begin: (session: Session, summary: SessionSummary) => void;
+  readonly begin: (last: Pick<Draft, "state" | "ledger">, summary: SessionSummary) => void;
   /** Tries to remove the rest, which may take over a minute, and returns whether nothing is left; the alarm tries again. */
   readonly finish: () => Promise<boolean>;
   /** Throws while something is left: nothing of a deleted session may reach the next one of its name. */
@@ -177,12 +178,13 @@ const serverSessionsOf = ({ engine }: RemovalContext, { serverLinks }: Session):
 /** Replaces the rows of a session by what is still to be done about it. */
 const replaceRows = (
   sql: SqlStorage,
-  session: Session,
+  { state, ledger }: Pick<Draft, "state" | "ledger">,
   summary: SessionSummary,
   serverSessions: string,
 ): void => {
-  const { tenant, jurisdiction, id, sandboxed, page } = session;
+  const { tenant, jurisdiction, id, sandboxed, page } = state;
   const decisions = readDecisions(sql, 0);
+  writeSums(sql, ledger, state);
   for (const table of tablesOf(sql)) if (table !== "usage") sql.exec(`DROP TABLE "${table}"`);
   keepDecisions(sql, decisions);
   sql.exec(
@@ -253,11 +255,11 @@ export const createRemoval = (
       if (pending !== null && finalSummaryOf(pending).removal?.key === key) return true;
       return wasDeleted(key);
     },
-    begin: (session, summary) => {
+    begin: (last, summary) => {
       const context = outside();
-      const serverSessions = serverSessionsOf(context, session);
+      const serverSessions = serverSessionsOf(context, last.state);
       createSafeStorage(storage, context.engine.logLine).transactionSync(() =>
-        replaceRows(sql, session, summary, serverSessions),
+        replaceRows(sql, last, summary, serverSessions),
       );
       clock.reset(Date.now() + firstPause);
     },

@@ -4,6 +4,7 @@ import { findOperation } from "../src/session/operations.ts";
 import type { Archive } from "../src/session/define-operation.ts";
 import { explainCall, explainedCallSchema } from "../src/session/decisions.ts";
 import { perform, problemReply } from "../src/session/perform.ts";
+import type { OperationContext } from "../src/session/perform.ts";
 import { readForkSource } from "../src/session/operations/fork.ts";
 import {
   abandonChange,
@@ -283,7 +284,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     // The number of this drive has to be on disk before the drive may die.
     if (deadDrives > 1) await this.ctx.storage.sync();
     const live = await this.#loader.wake().catch(this.#crashCounter.ignoreRefusal);
-    if (live?.isPastRetention() === true) this.#remove(null);
+    if (live?.isPastRetention() === true) this.#remove(null, { state: live.read(), ledger: [] });
     if (live === null || this.#session() === null) return void (await this.#removal.finish());
     if (deadDrives > maxDeadDrives) live.update((draft) => poisonRuns(draft, maxDeadDrives));
     const work = (): Promise<void> => {
@@ -307,9 +308,8 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     }
   }
 
-  #remove = (key: string | null): void => {
-    const session = this.#session();
-    if (session !== null) this.#removal.begin(session, this.#index.takeFinalSummary(session, key));
+  #remove: OperationContext["remove"] = (key, { state, ledger }) => {
+    this.#removal.begin({ state, ledger }, this.#index.takeFinalSummary(state, key));
     this.#loader.drop();
     this.#socketHandler.closeDeleted(this.ctx.getWebSockets());
   };

@@ -117,9 +117,11 @@ export async function callDirectory(
   params: RequestFields,
   { key, sent }: { readonly key?: string | undefined; readonly sent?: RequestFields } = {},
 ): Promise<AcceptedReply<DirectoryReply>> {
-  const { objects, principal } = context;
+  const { objects, principal, path } = context;
   if (!isRead(context)) refuseIfMatch(context.request);
-  const call = { principal, params, ...(key !== undefined && { key }), ...(sent !== undefined && { sent }) };
+  // A key holds for one address: for its operation and the values in its path.
+  const keyed = key === undefined ? {} : { key: [...Object.values(path), key].join(" ") };
+  const call = { principal, params, ...keyed, ...(sent !== undefined && { sent }) };
   const perform = (): Promise<DirectoryReply> =>
     isTenantOperation(op)
       ? getTenantObject(objects.TenantObject, principal).perform({ ...call, op })

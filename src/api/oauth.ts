@@ -26,6 +26,11 @@ const pages = {
     "The server's answer could not be used. Approve the request in your session to get a new link.",
     502,
   ),
+  unfinished: pageOf(
+    "Not finished yet",
+    "The agent could not be told yet. Load this page again in a moment.",
+    503,
+  ),
   unknown: pageOf(
     "This link cannot be used",
     "It is older than 10 minutes, was used before, is no longer needed, or was not issued here. Approve the request in your session to get a new link.",
@@ -50,15 +55,24 @@ const showPage = (kind: keyof typeof pages): Response => {
 const longestQuery = 8_192;
 const longestState = 1_024;
 
-/** Ends a login: the state is checked before anything else of the query is read. */
-const finishLogin = async ({ env, url, objects }: RequestContext): Promise<Response> => {
+/**
+ * Ends a login: the state is checked before anything else of the query is read. The address may be loaded again, since a
+ * state counts once and its result stays until every session knows it.
+ */
+const finishLogin = async ({ request, env, url, objects, notes }: RequestContext): Promise<Response> => {
   const [state = "", ...more] = url.searchParams.getAll("state");
-  const isReadable = more.length === 0 && state.length <= longestState && url.search.length <= longestQuery;
+  const fits = state.length <= longestState && url.search.length <= longestQuery;
+  // A scanner of links asks with HEAD, which changes nothing.
+  const isReadable = request.method === "GET" && more.length === 0 && fits;
   const address = isReadable ? await readState(sealerOf(env), state) : null;
   if (address === null) return showPage("unknown");
-  const query = url.search;
-  const tenant = getTenantObject(objects.TenantObject, address);
-  return showPage(await callWithRetry(() => tenant.finishLogin({ address, state, query }), false));
+  const answered = { address, state, query: url.search };
+  const finish = () => getTenantObject(objects.TenantObject, address).finishLogin(answered);
+  const end = await callWithRetry(finish, true).catch((fault: unknown) => {
+    notes.fault = fault;
+    return "unfinished" as const;
+  });
+  return showPage(end);
 };
 
 /** Answers with the document whose address is the client's id at authorization servers. */

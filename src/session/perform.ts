@@ -42,8 +42,8 @@ export interface OperationContext
   readonly redactor: Redactor;
   /** Whether the session that this call's key deleted, or made, is gone; null if the tenant's object did not answer. */
   readonly deleted: boolean | null;
-  /** Removes everything except the key of the delete. */
-  readonly remove: (key: string | null) => void;
+  /** Removes everything except the key of the delete, and what was spent up to the end of this draft. */
+  readonly remove: (key: string | null, last: Pick<Draft, "state" | "ledger">) => void;
 }
 
 const answerJson = ({ value }: CommandAnswer): string =>
@@ -100,8 +100,8 @@ const performWrite = (
   const { rules, full, forkSource, migrationTarget, stored } = context;
   const { principal, ifMatch = null } = call;
   const archive = context.archive();
-  const remove = (): void => context.remove(call.key ?? null);
   return context.update((draft): PerformedReply => {
+    const remove = (): void => context.remove(call.key ?? null, draft);
     if (operation.matches === "session") requireUnchanged(ifMatch, "session", draft.state.head);
     const answer = operation.run(
       { draft, archive, principal, rules, ifMatch, full, forkSource, migrationTarget, stored, remove },

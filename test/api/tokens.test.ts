@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { keyIdOf } from "../../src/engine/access/keys.ts";
 import { adminKey, anId, origin, problemOf, setUp } from "./harness.ts";
 
 /** Browser tokens, as their callers mint them. */
@@ -38,4 +39,20 @@ test("AP-13 AP-6: a repeated mint answers as before, whatever a deploy has chang
   const again = await mint(later.call);
   expect([again.status, again.headers.get("Idempotent-Replayed")]).toEqual([201, "true"]);
   expect(await again.text()).toBe(await minted.text());
+});
+
+test("AP-6: one key on two addresses of keys or tokens is two commands", async () => {
+  const { call, session, key } = setUp();
+  const keyed = (method: string, path: string, body?: unknown) =>
+    call(method, path, body, { "Idempotency-Key": "again" });
+  for (const letter of ["a", "b"]) {
+    await session(anId(letter));
+    expect((await keyed("POST", `/v1/sessions/${anId(letter)}/tokens`, {})).status).toBe(201);
+    const made = await key({ scopes: ["usage:read"] });
+    const path = `/v1/keys/${keyIdOf(made)}`;
+    expect((await keyed("PATCH", path, { name: "a" })).status).toBe(200);
+    const ends = [await keyed("DELETE", path), await keyed("DELETE", path)];
+    expect(ends.map(({ status }) => status)).toEqual([204, 204]);
+    expect((await call("GET", path)).status).toBe(404);
+  }
 });

@@ -98,3 +98,25 @@ test("RE-4 RE-P14: a deleted session gives its lease back", async () => {
   while ((await dayOf("gone")).out > 0) await scheduler.wait(2);
   expect((await dayOf("gone")).spent).toBeLessThanOrEqual(2_000_000_000);
 });
+
+test("AP-40 RE-4: a model call that its session's deletion cuts off is paid for by its tenant all the same", async () => {
+  const { body } = await api("POST", "/keys", {
+    body: { tenant: "cut", scopes: ["sessions:read", "sessions:write", "sessions:manage", "usage:read"] },
+  });
+  const key = String(body["key"]);
+  const made = await api("POST", "/sessions", { body: { agent: "aloud", input: "Go" }, key });
+  const path = `/sessions/${made.body["id"]}`;
+  const items = async (): Promise<unknown> => (await api("GET", `${path}/snapshot`, { key })).body["items"];
+  await expect.poll(items).toHaveLength(2);
+  expect((await api("DELETE", path, { key })).status).toBe(204);
+  const group = { key: "aloud", calls: 1, usage: { output: expect.any(Number), estimated: true } };
+  await expect
+    .poll(async () => (await api("GET", "/usage?group_by=agent", { key })).body["data"])
+    .toMatchObject([group]);
+  const { total } = (await api("GET", "/usage", { key })).body as unknown as {
+    readonly total: { readonly usage: { readonly output: number; readonly cost_usd: number } };
+  };
+  expect(total.usage.output).toBeGreaterThan(0);
+  const { spent, out } = await dayOf("cut");
+  expect({ spent: spent / 1e9, out }).toEqual({ spent: total.usage.cost_usd, out: 0 });
+});

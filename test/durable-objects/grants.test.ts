@@ -31,6 +31,28 @@ test("★ TB-8: a grant of an agent reaches the next session, is listed by the A
   expect(await askOf(third)).toMatch(/^ask_/);
 });
 
+test("AP-13 TB-8: a browser token gives no permission beyond its session, not even one that is remembered", async () => {
+  const session = await create("approve", "Go");
+  await session.settled();
+  const scopes = ["sessions:read", "approvals:decide"];
+  const { body } = await session.call("POST", "/tokens", { body: { scopes } });
+  const answer = async (remember: string) =>
+    session.call("POST", `/asks/${await askOf(session)}`, {
+      body: { decision: "approve", remember },
+      key: String(body["token"]),
+    });
+  expect(await answer("agent")).toMatchObject({
+    status: 403,
+    body: { code: "scope_missing", errors: [{ pointer: "/remember" }] },
+  });
+  expect((await api("GET", "/grants")).body["data"]).toEqual([]);
+  expect((await answer("session")).status).toBe(200);
+  await session.quiet();
+  await expect
+    .poll(async () => (await api("GET", "/grants")).body["data"])
+    .toMatchObject([{ scope: "session", session: session.id }]);
+});
+
 const explain = async (body: object): Promise<{ readonly status: number; readonly body: object }> =>
   api("POST", "/permissions/explain", { body });
 

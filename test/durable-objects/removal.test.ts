@@ -316,7 +316,7 @@ test("RE-P14 TB-25: a session goes, whatever its MCP servers said of themselves;
     };
     const outside = () => ({ engine, tenant: () => ({}) });
     const removal = createRemoval(storage, { reset: () => undefined } as never, outside as never);
-    removal.begin(state as never, {} as never);
+    removal.begin({ state, ledger: [] } as never, {} as never);
     return storage.sql.exec("SELECT servers FROM removal").one()["servers"];
   });
   expect(kept).toBe('[["land","s0"],["old","s1"],["old","s0"]]');
@@ -344,7 +344,7 @@ test("★ TB-20 RE-P14: the browser of a session that is deleted in mid-run is c
     const index = async () => (heard ? 1 : Promise.reject(new Error("the tenant is away")));
     const outside = () => ({ engine, tenant: () => ({ index }) });
     const removal = createRemoval(storage, { reset: () => undefined } as never, outside as never);
-    removal.begin(state as never, { ledger: { since: 1 } } as never);
+    removal.begin({ state, ledger: [] } as never, { ledger: { since: 1 } } as never);
     const tries = [await removal.finish()];
     heard = true;
     return [...tries, await removal.finish()];

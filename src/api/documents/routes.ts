@@ -219,7 +219,11 @@ const entries: Readonly<Record<string, RouteEntry>> = {
     {},
     {
       media: { "text/html": "A page with the result of the login." },
-      others: { 400: { "text/html": "A page that says why the login failed." } },
+      others: {
+        400: { "text/html": "A page that says why the address cannot be used." },
+        502: { "text/html": "A page that says that the login failed." },
+        503: { "text/html": "A page that is to be loaded again: the login is not finished." },
+      },
     },
   ),
   "GET /client-metadata.json": entry(

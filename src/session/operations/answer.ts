@@ -17,7 +17,7 @@ import { canonicalJson } from "../../tools/canonical.ts";
 import type { QuestionSpec } from "../../tools/define-tool.ts";
 import type { CommandAnswer, WriteContext } from "../define-operation.ts";
 import { refuseAnswer, acceptedAnswer, wellFormedText, defineWrite } from "../define-operation.ts";
-import { refuse, refuseScope } from "../problems.ts";
+import { refuse, refuseField, refuseScope } from "../problems.ts";
 import { answerScopeOf } from "../rpc.ts";
 import { resolveRaise, answerRaises } from "./budget.ts";
 import { jsonSchema } from "./send.ts";
@@ -193,8 +193,19 @@ const offeredBy = ({ approval }: Ask, plan: CallPlan | undefined): CallPlan["rem
 };
 
 /** Returns the lasting permission that an answer gives; null if it is for this call only. */
-const lastingOf = (draft: Draft, ask: Ask, given: GivenAnswer, effect: AnswerAction): LastingGrant | null => {
+const lastingOf = (
+  { draft, principal }: WriteContext,
+  ask: Ask,
+  given: GivenAnswer,
+  effect: AnswerAction,
+): LastingGrant | null => {
   const { remember = "once" } = given;
+  if (remember === "agent" && principal.session !== undefined)
+    return refuseField(
+      "scope_missing",
+      "/remember",
+      "a browser token decides for its own session alone: send session, or answer with a key",
+    );
   if (effect.do !== "start" || remember === "once") return null;
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   const offered = offeredBy(ask, effect.changed.plan ?? call?.plan);
@@ -249,7 +260,7 @@ const answerOpenAsk = (
     return refuse("ask_expired", "the ask expired; its default was applied");
   const effect = resolveAnswer(draft, ask, given);
   refuseMisplaced(ask, given);
-  const lasting = lastingOf(draft, ask, given, effect);
+  const lasting = lastingOf(context, ask, given, effect);
   const answer = {
     decision: given.decision,
     by: principal.by,

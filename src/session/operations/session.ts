@@ -1,5 +1,6 @@
 import { freshSession } from "../../agent/state/session.ts";
 import * as z from "zod";
+import { loseModelCall } from "../../agent/calls/model-call.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import { runRecordOf } from "../../agent/run/runs.ts";
 import { shownWaitReasons } from "../../agent/run/wait.ts";
@@ -339,7 +340,10 @@ export const deleteOperation = defineWrite({
   params: z.strictObject({}),
   alias: true,
   matches: "session",
-  run: ({ remove }) => {
+  run: ({ draft, remove }) => {
+    // Nobody waits for the model calls under way, which are paid for all the same.
+    for (const { id, run } of Object.values(draft.state.threads))
+      if (run !== null) loseModelCall(draft, id, "cancelled");
     remove();
     return { status: 204, value: { json: "" } };
   },

@@ -15,7 +15,7 @@ import type {
 import type { Json } from "../../chat/message.ts";
 import type { AuthorizationRequest } from "../../tools/egress/server-authorization.ts";
 import { signAssertion } from "./key-assertion.ts";
-import { tidyAnswer } from "./tidy.ts";
+import { tidyAnswer, tidyRefusal } from "./tidy.ts";
 import type { Authorizer, AuthorizeOutcome, IssuerCredentials, McpGrant, McpLogin } from "./port.ts";
 
 /** Obtains tokens for a server: stored ones, by a refresh, with the client's own secret, or by a login. */
@@ -227,19 +227,6 @@ const createProvider = (authorizer: Authorizer, attempt: Attempt): OAuthClientPr
   return Object.defineProperties(provider, { validateResourceURL });
 };
 
-const codePattern = /^[\w.-]{1,64}$/;
-
-/** Reduces a refusal to its code: other text of the server would appear in the library's warnings. */
-const readRefusal = async (response: Response): Promise<Response> => {
-  const { error } = (await response.json().catch(() => ({}))) as { readonly error?: unknown };
-  const code = typeof error === "string" && codePattern.test(error) ? error : "server_error";
-  const { status } = response;
-  return new Response(JSON.stringify({ error: code }), {
-    status,
-    headers: { "content-type": "application/json" },
-  });
-};
-
 const isOutage = ({ status }: Response): boolean => status >= 500 || status === 429;
 
 const fetchWith =
@@ -251,7 +238,7 @@ const fetchWith =
     const response = await send(String(url), request);
     if (method !== "POST") return tidyAnswer(response);
     attempt.isDown = isOutage(response);
-    return response.status >= 400 ? readRefusal(response) : tidyAnswer(response);
+    return response.status >= 400 ? tidyRefusal(response) : tidyAnswer(response);
   };
 
 const tokenOf = (byIssuer: ReadonlyMap<string, Credentials>): string | null =>
@@ -374,6 +361,9 @@ interface OpenLogin {
   readonly scope: string | null;
 }
 
+/** Errors with which an authorization server says that it could not ask the person (RFC 6749, section 4.1.2.1). */
+const outages: readonly (string | null)[] = ["server_error", "temporarily_unavailable"];
+
 /** Converts an authorization server's answer, after a check of its issuer, to tokens; null for a refusal. */
 export const finishLogin = async (
   authorizer: Authorizer,
@@ -389,6 +379,7 @@ export const finishLogin = async (
     expectedIssuer: metadata?.issuer,
     issParameterSupported: metadata?.authorization_response_iss_parameter_supported === true,
   });
+  if (outages.includes(answer.get("error"))) throw new Error("the authorization server cannot answer now");
   const code = answer.get("code");
   if (code === null || code === "") return null;
   const attempt = await runAttempt(

@@ -59,3 +59,16 @@ export const tidyAnswer = async (response: Response): Promise<Response> => {
     headers: { "content-type": response.headers.get("content-type") ?? "application/json" },
   });
 };
+
+const codePattern = /^[\w.-]{1,64}$/;
+
+/** Reduces a refusal of an authorization server to its code: other text of the server would appear in the library's warnings. */
+export const tidyRefusal = async (response: Response): Promise<Response> => {
+  const { error } = (await response.json().catch(() => ({}))) as { readonly error?: unknown };
+  const code = typeof error === "string" && codePattern.test(error) ? error : "server_error";
+  const { status } = response;
+  return new Response(JSON.stringify({ error: code }), {
+    status,
+    headers: { "content-type": "application/json" },
+  });
+};

@@ -389,5 +389,7 @@ defaults: { delegation: {} }
 access: { rate_limit: { rpm: 1000000 } }
 notes: { scope: tenant }
 mcp_servers: [{ name: library, url: "https://mcp.example.com/mcp", timeout: 1s }]
-models: { priced-model: { price: { input: 1000, output: 1000 } } }
+models:
+  priced-model: { price: { input: 1000, output: 1000 } }
+  aloud-model: { price: { input: 1, output: 1 } }
 `;

@@ -147,6 +147,23 @@ test("TB-27: an authorization server that no operator opened is not asked (TB-18
   expect(lastEvent(bench, "mcp_status")).toMatchObject({ state: "failed" });
 });
 
+test("TB-27: an authorization server that breaks down while somebody signs in has not refused: the next link works", async () => {
+  for (const error of ["server_error", "temporarily_unavailable"]) {
+    const auth = await oauthOf();
+    const sea = await protectedBy(auth);
+    const bench = await benchOf({ auth, sea });
+    await say(bench);
+    const state = new URL(askOf(bench).authorization.url).searchParams.get("state") ?? "";
+    const query = new URLSearchParams({ state, iss: auth.url, error }).toString();
+    expect(await bench.finishLogin(query)).toBe("failed");
+    await bench.idle();
+    bench.ok("answer", { ask: askOf(bench).id, decision: "approve" });
+    await bench.idle();
+    expect(await signIn(bench, auth)).toBe("signed_in");
+    expect(output(bench)).toBe("look done");
+  }
+});
+
 test("TB-27: who says no, here or there, or nobody in time: the run goes on without the server, and nobody is asked again", async () => {
   const auth = await oauthOf();
   const sea = await protectedBy(auth);
