@@ -56,7 +56,7 @@ const warnOfPrivate = (draft: TeamDraft, path: Path, text: string): void => {
   const place = text.includes("${") ? null : privatePlaceOf(text);
   if (place === null) return;
   draft.report("private_address", path, `${place} is not public, so only the operator can open it`, {
-    hint: `LIMPET_PRIVATE_EGRESS=${place} opens it; on this machine write that into ${localSecretsFile(draft.name)}`,
+    hint: `add ${place} to LIMPET_PRIVATE_EGRESS; on this machine that stands in ${localSecretsFile(draft.name)}`,
   });
 };
 
