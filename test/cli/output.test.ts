@@ -224,6 +224,20 @@ test("AP-70: diagnostics are shown as they are, and that a change is built once 
   expect(reloads).toEqual(["acme", null]);
 });
 
+test("AP-70: a build that a mistake follows before it is served is not told as served", () => {
+  const reloads: unknown[] = [];
+  const build = (...lines: readonly string[]) => lines.map((line) => `[custom build] ${line}`);
+  const lines = [
+    ...build("built acme into .limpet/acme/", "built acme into .limpet/acme/"),
+    ...build("acme has errors; its last good build is still served"),
+    "⎔ Local server updated and ready",
+  ];
+  expect(shown(lines.join("\n"), (rebuilt) => reloads.push(rebuilt))).toEqual([
+    "acme has errors; its last good build is still served",
+  ]);
+  expect(reloads).toEqual([null]);
+});
+
 test("AP-70: of a build that fails nothing is shown but what it says, and what that means", () => {
   expect(
     shown(`The file config/acme/sedAbC changed, restarting build...

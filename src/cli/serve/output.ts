@@ -41,6 +41,7 @@ const reloaded = "⎔ Local server updated and ready";
 /** Matches output of the build that is noise while the server starts, but news after a change. */
 const buildNoise = /^(Running: .*|built the shell .*|)$/;
 const buildNews = /^(?:built (\S+) into |(\S+) has not changed )/;
+const buildKept = /^\S+ has errors; its last good build is still served$/;
 
 /** Explanation of the runtime's error about an unknown host. */
 const lookupFailed = "A host was not found by its name (DNS): is the name right, and is this machine online?";
@@ -170,7 +171,7 @@ export const createOutputFilter = ({ onReload }: OutputNews): ((line: string) =>
   let mode: LineMode = "hide";
   const seen = new Set<string>();
   let hasDiagnostics = false;
-  /** Team whose new build is not served yet; the first build is not news. */
+  /** Team whose new build is not served yet; the first build is not news, nor is one that a mistake followed. */
   let rebuilt: string | null = null;
   const formatBuild = (text: string): string | null => {
     const [, built, unchanged] = buildNews.exec(text) ?? [];
@@ -178,6 +179,7 @@ export const createOutputFilter = ({ onReload }: OutputNews): ((line: string) =>
     if (team === undefined) {
       const isNoise = buildNoise.test(text);
       hasDiagnostics ||= !isNoise;
+      if (buildKept.test(text)) rebuilt = null;
       return isNoise ? null : text;
     }
     const isFirst = !seen.has(team);
