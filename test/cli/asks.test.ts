@@ -92,6 +92,14 @@ test.each<[string, OpenAsk, readonly string[]]>([
   expect(lines).not.toContain(askLines("s_1", ask).at(-1));
 });
 
+test.each([
+  [9, "? The session has used 9 of 10 (max_tokens), and its next step may need more than is left."],
+  [10, "? The session has used 10 of 10 (max_tokens)."],
+])("AP-53: a limit of 10 of which %s are used is asked about with the reason", (spent, line) => {
+  const budget = { scope: "session", kind: "max_tokens", limit: 10, spent, least: 12 } as const;
+  expect(askLines("s_1", { ...opened, expires_at: 1, kind: "budget", budget })[0]).toBe(line);
+});
+
 test.each<[string, string, Json, readonly string[]]>([
   [
     "a command",

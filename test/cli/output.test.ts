@@ -224,6 +224,40 @@ test("AP-70: diagnostics are shown as they are, and that a change is built once 
   expect(reloads).toEqual(["acme", null]);
 });
 
+test("AP-70: a warning that the build before gave, too, is no news; one that comes again is", () => {
+  const build = (...lines: readonly string[]) => lines.map((line) => `[custom build] ${line}`);
+  const near = ["team.yaml:5:15 warning private_address base_url: 127.0.0.1:1 is not public", "  add it"];
+  const far = ["team.yaml:9:1 warning unpriced_model model: the price is not known", "  set it"];
+  const wrong = ["team.yaml:7:1 error unknown_key x: unknown key", "  did you mean y?"];
+  const end = "built acme into .limpet/acme/";
+  const kept = "acme has errors; its last good build is still served";
+  expect(
+    shown(
+      [
+        ...build(...near, end),
+        ...build(...near, ...far, end),
+        ...build(...near, ...wrong, kept),
+        ...build(...near, ...wrong, kept),
+        ...build(...near, ...far, end),
+      ].join("\n"),
+    ),
+  ).toEqual([...near, ...far, ...wrong, kept, ...wrong, kept, ...far]);
+});
+
+test("AP-70: a build that a mistake follows before it is served is not told as served", () => {
+  const reloads: unknown[] = [];
+  const build = (...lines: readonly string[]) => lines.map((line) => `[custom build] ${line}`);
+  const lines = [
+    ...build("built acme into .limpet/acme/", "built acme into .limpet/acme/"),
+    ...build("acme has errors; its last good build is still served"),
+    "⎔ Local server updated and ready",
+  ];
+  expect(shown(lines.join("\n"), (rebuilt) => reloads.push(rebuilt))).toEqual([
+    "acme has errors; its last good build is still served",
+  ]);
+  expect(reloads).toEqual([null]);
+});
+
 test("AP-70: of a build that fails nothing is shown but what it says, and what that means", () => {
   expect(
     shown(`The file config/acme/sedAbC changed, restarting build...

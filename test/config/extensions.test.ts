@@ -11,12 +11,13 @@ const said = async (exports: Readonly<Record<string, unknown>>, yaml = team()): 
   (await complaints(yaml, { extensions: { exports } })).map((line) =>
     line.replace("config/acme/extensions.ts:1:1 error ", ""),
   );
-const tides = defineTool({
+const tidesParts = {
   name: "tides",
   description: "Tides.",
   params: z.strictObject({}),
   run: () => ({ content: "low" }),
-});
+};
+const tides = defineTool(tidesParts);
 const box = (...tools: readonly unknown[]) => ({ name: "sea", description: "", tools });
 const lagoon = { ...openaiCompatible, kind: "lagoon" };
 
@@ -44,6 +45,21 @@ test("CF-6: a tool that stands twice in a toolbox is named there, with the way o
   expect(await said({ toolboxes: [box(tides, tides)] }, used)).toEqual([
     'duplicate_name toolboxes[0].tools[1]: the tool "tides" is in this toolbox twice\n  take one of them out, or give it another name',
   ]);
+});
+
+test("CF-6: a private host of a tool that an agent has is warned of, with the way to open it", async () => {
+  const bank = defineTool({
+    ...tidesParts,
+    name: "pay",
+    hosts: ["http://127.0.0.1:9314", "https://bank.example"],
+  });
+  const all = { toolboxes: [box(bank, tides)] };
+  expect(await said(all, team().replace("[filesystem]", "[filesystem, sea]"))).toEqual([
+    expect.stringMatching(
+      /^config\/acme\/team.yaml:\d+:\d+ warning private_address agents\[0\].toolboxes\[1\]: 127.0.0.1:9314, which pay calls, is not public, so only the operator can open it\n {2}add 127.0.0.1:9314 to LIMPET_PRIVATE_EGRESS; /,
+    ),
+  ]);
+  expect(await said(all), "no agent has it").toEqual([]);
 });
 
 test.each(["name", "description", "params", "run"])(

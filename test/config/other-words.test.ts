@@ -30,6 +30,10 @@ test("CF-29: a key that belongs into a map below is told its place, however it i
   expect(await hintOf({ agent: "    inherit: union" })).toBe('did you mean "delegation.inherit"?');
   expect(await hintOf({ agent: "    maxIterations: 5" })).toBe('did you mean "options.max_iterations"?');
   expect(await hintOf({ agent: "    max_duration: 5m" })).toBe('did you mean "guards.budget.max_duration"?');
+  expect(
+    await hintOf({ top: "budget: { run: { max_cost_usd: 1 } }" }),
+    "and a key that is a letter away",
+  ).toBe('did you mean "budgets" or "defaults.guards.budget"?');
   expect(await hintOf({ provider: "    max_retries: 3" })).toBe('did you mean "rate_limit.max_retries"?');
 });
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { describeSpent, limitUnit } from "../../src/console/asks/limits.ts";
 import { describeLimit, describeWarning, readLimits } from "../../src/console/run/budget.ts";
 import type { BudgetLimit } from "../../src/console/run/budget.ts";
 
@@ -73,4 +74,10 @@ test("AP-54: of a limit of costs that nothing counts towards no bar is shown, an
   expect(describeLimit(tokens, { isRunning: true, unpriced }).words).toBe(
     "1.0k left of 1.0k tokens for this run",
   );
+});
+
+test("AP-54: a budget that is asked about before it is used up says why", () => {
+  const say = (spent: number): string => describeSpent(limitUnit("max_cost_usd"), { spent, limit: 0.5 });
+  expect(say(0)).toBe("has used $0.00 of $0.50, and its next step may need more than is left");
+  expect(say(0.5)).toBe("has used $0.50 of $0.50");
 });

@@ -34,3 +34,15 @@ test("AP-54: that a model call is tried again is said until its run goes on or e
   ]);
   expect(isToldLater(aborted(4, null), [noteOf("run_end", {})])).toBe(false);
 });
+
+test("AP-54: of a tool server that cannot be used the reason is said, too", () => {
+  const status = (data: object) => describeNote(noteOf("mcp_status", { server: "shop", ...data }).event);
+  expect(status({ state: "failed", error: "the port is closed" })).toBe(
+    "The tool server shop cannot be reached: the port is closed",
+  );
+  expect(status({ state: "auth_needed", error: "the server refused the credentials" })).toBe(
+    "The tool server shop does not let the agent in: the server refused the credentials",
+  );
+  expect(status({ state: "failed" })).toBe("The tool server shop cannot be reached");
+  expect(status({ state: "connected", tools: ["order_status"] })).toBeNull();
+});

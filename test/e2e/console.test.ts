@@ -39,7 +39,7 @@ test("AP-54 CF-39: the first page opens on the field, offers the entry agent and
     sizes.reduce((sum, size) => sum + size, 0),
     "bytes of the first load, compressed",
   ).toBeLessThan(60 * 1024);
-  await page.getByRole("button", { name: "hello" }).click();
+  await page.getByRole("region", { name: "To begin with" }).getByRole("button", { name: "hello" }).click();
   await state("done");
   const session = /#(s_\w+)/.exec(page.url())?.[1] ?? "";
   expect((await site.api.get(`/v1/sessions/${session}`)).body).toMatchObject({

@@ -43,7 +43,7 @@ const take = async (page: Page, name: string): Promise<void> => {
 /** The pictures: a name, what is shown, words that are there once it is, and a size. */
 const shots = (sessions: Readonly<Record<string, string>>) =>
   [
-    { name: "first", address: "", words: "Scenes to try", viewport: desk },
+    { name: "first", address: "", words: "To begin with", viewport: desk },
     { name: "desk", address: sessions["desk"] ?? "", words: "Needs your approval", viewport: desk },
     { name: "team", address: sessions["team"] ?? "", words: "That was", viewport: desk },
     { name: "question", address: sessions["ask"] ?? "", words: "asks you", viewport: desk },

@@ -180,7 +180,7 @@ describe("TB-18: the rules", () => {
     expect(reason("http://[::1]:9000/", { privateAllow })).toBeNull();
     expect(reason("http://127.0.0.1:8802/", { privateAllow })).toMatch(/LIMPET_PRIVATE_EGRESS/);
     expect(reason("http://127.0.0.2:8801/", { privateAllow })).toBe(
-      "127.0.0.2 is not a public address; only the operator can permit it, with LIMPET_PRIVATE_EGRESS=127.0.0.2:8801 (on this machine in .dev.vars or .dev.vars.<team>)",
+      "127.0.0.2 is not a public address; only the operator can permit it: add 127.0.0.2:8801 to LIMPET_PRIVATE_EGRESS (on this machine in .dev.vars or .dev.vars.<team>)",
     );
     expect(reason("http://user:x@127.0.0.1:8801/", { privateAllow })).toMatch(/user name/);
   });

@@ -58,21 +58,48 @@ const fieldsLine = (label: string, schema: SchemaObject): readonly string[] => {
   return [`  - ${label}: ${texts.join("; ")}.`];
 };
 
+/** Names whose fields have a section of their own below. */
+const nouns = [
+  "Session",
+  "Limit",
+  "Run",
+  "RunResult",
+  "Message",
+  "Part",
+  "Input",
+  "Receipt",
+  "Ask",
+  "Thread",
+  "Snapshot",
+  "Usage",
+  "WaitReason",
+  "Problem",
+];
+
 const answerText = (schemas: SchemaCollection, { answers, media }: DescribedRoute): string =>
   [
     ...Object.entries(answers).map(([status, schema]) =>
-      schema === null ? status : `${status} ${answerName(schemas.place(schema, "output"))}`,
+      schema === null ? status : `${status} ${answerName(schemas, schemas.place(schema, "output"))}`,
     ),
     ...Object.entries(media).map(([type, says]) => `${type} (${says.replace(/\.$/, "")})`),
   ].join(", ");
 
+const fieldNames = (schema: SchemaObject): string => {
+  const names = fieldTexts(schema).map(({ name }) => name);
+  return names.length === 0 ? "" : `{${names.join(", ")}}`;
+};
+
+/** Adds the fields of a named object, or of the objects of a list, that no section describes. */
+const describeType = (schemas: SchemaCollection, type: string): string => {
+  const name = type.replace("list of ", "");
+  return [type, nouns.includes(name) ? "" : fieldNames(schemas.all()[name] ?? {})].join(" ").trim();
+};
+
 /** Names the answer; an object without a name is described by its fields. */
-const answerName = (schema: SchemaObject): string => {
-  const fields = fieldTexts(schema);
-  if (fields.length === 0) return typeText(schema);
-  const row = fields.find(({ name }) => name === "data");
-  if (row !== undefined) return `page: ${row.type}`;
-  return `{${fields.map(({ name }) => name).join(", ")}}`;
+const answerName = (schemas: SchemaCollection, schema: SchemaObject): string => {
+  const row = fieldTexts(schema).find(({ name }) => name === "data");
+  if (row !== undefined) return `page: ${describeType(schemas, row.type)}`;
+  return fieldNames(schema) || describeType(schemas, typeText(schema));
 };
 
 const detailsOf = (schemas: SchemaCollection, described: DescribedRoute): readonly string[] => {
@@ -158,23 +185,6 @@ const socketText = (schemas: SchemaCollection): readonly string[] => [
       frameFields(resolved(schemas, schemas.place(schema, "output"))),
     ]),
   ),
-];
-
-const nouns = [
-  "Session",
-  "Limit",
-  "Run",
-  "RunResult",
-  "Message",
-  "Part",
-  "Input",
-  "Receipt",
-  "Ask",
-  "Thread",
-  "Snapshot",
-  "Usage",
-  "WaitReason",
-  "Problem",
 ];
 
 const nounText = (name: string, schema: SchemaObject): string => {

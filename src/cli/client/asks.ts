@@ -35,6 +35,10 @@ const loginPlace = ({ server, url }: NonNullable<OpenAsk["authorization"]>): str
 const rememberLine = ({ tool, pattern }: { readonly tool: string; readonly pattern: string }): string =>
   `  remembered, it allows ${pattern === "*" ? `every ${toPlainText(tool)}` : `${toPlainText(tool)} ${toPlainText(pattern)}`}`;
 
+/** Says how far a limit is used; one that is not used up is asked about since the next step may need more. */
+const budgetLine = ({ scope, kind, limit, spent }: NonNullable<OpenAsk["budget"]>): string =>
+  `The ${scope} has used ${spent} of ${limit} (${kind})${spent < limit ? ", and its next step may need more than is left" : ""}.`;
+
 /** Returns the lines about the subject of an ask. */
 const subjectLines = ({
   kind,
@@ -54,8 +58,7 @@ const subjectLines = ({
       ...inputLines(approval.tool, approval.input),
       ...(approval.remember === undefined ? [] : [rememberLine(approval.remember)]),
     ];
-  if (budget !== undefined)
-    return [`? ${who}The ${budget.scope} has used ${budget.spent} of ${budget.limit} (${budget.kind}).`];
+  if (budget !== undefined) return [`? ${who}${budgetLine(budget)}`];
   if (authorization !== undefined) return [`? ${who}Sign in to ${loginPlace(authorization)}`];
   return [
     `? ${who}${kind} ${toPlainText(client_tool?.tool ?? "")} ${shortInput(client_tool?.input ?? null)}`,

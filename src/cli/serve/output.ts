@@ -41,6 +41,7 @@ const reloaded = "⎔ Local server updated and ready";
 /** Matches output of the build that is noise while the server starts, but news after a change. */
 const buildNoise = /^(Running: .*|built the shell .*|)$/;
 const buildNews = /^(?:built (\S+) into |(\S+) has not changed )/;
+const buildKept = /^\S+ has errors; its last good build is still served$/;
 
 /** Explanation of the runtime's error about an unknown host. */
 const lookupFailed = "A host was not found by its name (DNS): is the name right, and is this machine online?";
@@ -156,6 +157,25 @@ const createLogFormat = (): ((text: string) => string | null) => {
   };
 };
 
+/** Remembers the warnings of a build: one that the build before gave, too, is no news. */
+const createWarningFilter = () => {
+  let before = new Set<string>();
+  let found = new Set<string>();
+  let isKnown = false;
+  return {
+    /** Returns whether a line is part of a known warning: its first, or a hint below it. */
+    hides: (text: string): boolean => {
+      if (text.startsWith(" ")) return isKnown;
+      isKnown = /^\S+:\d+:\d+ warning /.test(text) && before.has(text);
+      found.add(text);
+      return isKnown;
+    },
+    endBuild: (): void => {
+      [before, found] = [found, new Set()];
+    },
+  };
+};
+
 /** Callbacks for news in the output. */
 export interface OutputNews {
   /**
@@ -169,17 +189,23 @@ export interface OutputNews {
 export const createOutputFilter = ({ onReload }: OutputNews): ((line: string) => string | null) => {
   let mode: LineMode = "hide";
   const seen = new Set<string>();
+  const known = createWarningFilter();
   let hasDiagnostics = false;
-  /** Team whose new build is not served yet; the first build is not news. */
+  /** Team whose new build is not served yet; the first build is not news, nor is one that a mistake followed. */
   let rebuilt: string | null = null;
   const formatBuild = (text: string): string | null => {
     const [, built, unchanged] = buildNews.exec(text) ?? [];
     const team = built ?? unchanged;
     if (team === undefined) {
-      const isNoise = buildNoise.test(text);
+      const isNoise = buildNoise.test(text) || known.hides(text);
       hasDiagnostics ||= !isNoise;
+      if (buildKept.test(text)) {
+        rebuilt = null;
+        known.endBuild();
+      }
       return isNoise ? null : text;
     }
+    known.endBuild();
     const isFirst = !seen.has(team);
     seen.add(team);
     const isValid = hasDiagnostics && !isFirst;

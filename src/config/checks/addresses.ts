@@ -1,5 +1,5 @@
 import type { Path } from "../document/diagnostics.ts";
-import type { ProviderShape, TeamDraft } from "../draft.ts";
+import type { AgentShape, ProviderShape, TeamDraft } from "../draft.ts";
 import { privatePlaceOf } from "../../tools/egress/url.ts";
 import { visitTexts } from "../document/located.ts";
 import {
@@ -51,13 +51,25 @@ const checkBinding = (draft: TeamDraft, index: number, value: ProviderShape): vo
   }
 };
 
-/** Warns of an address that is reached only if the operator opens it; one with a reference is known at run time. */
-const warnOfPrivate = (draft: TeamDraft, path: Path, text: string): void => {
+/**
+ * Warns of an address that is reached only if the operator opens it; one with a reference is known at run time.
+ * `caller` is the tool whose code names the address.
+ */
+const warnOfPrivate = (draft: TeamDraft, path: Path, text: string, caller?: string): void => {
   const place = text.includes("${") ? null : privatePlaceOf(text);
   if (place === null) return;
-  draft.report("private_address", path, `${place} is not public, so only the operator can open it`, {
-    hint: `LIMPET_PRIVATE_EGRESS=${place} opens it; on this machine write that into ${localSecretsFile(draft.name)}`,
+  const subject = caller === undefined ? place : `${place}, which ${caller} calls,`;
+  draft.report("private_address", path, `${subject} is not public, so only the operator can open it`, {
+    hint: `add ${place} to LIMPET_PRIVATE_EGRESS; on this machine that stands in ${localSecretsFile(draft.name)}`,
   });
+};
+
+/** Warns of private hosts of the tools in an agent's toolboxes. */
+const warnOfPrivateHosts = (draft: TeamDraft, index: number, { toolboxes }: AgentShape): void => {
+  for (const [at, { name, tools = draft.toolboxes.get(name) ?? [] }] of toolboxes.entries())
+    for (const tool of tools)
+      for (const host of draft.definitions.get(tool)?.hosts ?? [])
+        warnOfPrivate(draft, ["agents", index, "toolboxes", at], host, tool);
 };
 
 const checkAddresses = (draft: TeamDraft): void => {
@@ -84,6 +96,7 @@ const checkAddresses = (draft: TeamDraft): void => {
     draft.report("invalid_url", ["http", "headers", origin], message, { which: "key" });
   }
   check(["browser", "search_url"], draft.sections.browser.search_url?.replaceAll("{query}", "query"));
+  for (const { index, value } of draft.agents) warnOfPrivateHosts(draft, index, value);
   check(["browser", "endpoint"], draft.sections.browser.endpoint, /^(https?|wss?):$/);
 };
 

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import { editDistance } from "../../tools/suggest.ts";
 import { describeSize, expectationTexts, findMeantBranch, foundText, namePattern } from "../../schema.ts";
 import { keysAt } from "../json-schema.ts";
 import { findMeaning, plainWord } from "./other-words.ts";
@@ -110,6 +111,15 @@ const findKeyBelow = (path: Path, key: string, { root, whole }: CheckedValue): s
   return undefined;
 };
 
+/** Creates the test whether a known key differs from a written one by a single slip, such as a missing `s`. */
+const isSlipOf =
+  (key: string) =>
+  (known: string): boolean =>
+    Math.abs(known.length - key.length) <= 1 && editDistance(known, key) === 1;
+
+const meansHint = (keys: readonly string[]): string =>
+  `did you mean ${keys.map((key) => `"${key}"`).join(" or ")}?`;
+
 const joinHints = (...hints: readonly (string | undefined)[]): string | undefined =>
   hints.filter((hint) => hint !== undefined).join(" ") || undefined;
 
@@ -145,7 +155,7 @@ const unknownKeyIssues = (
       which: "key",
       message: guards ? `there is no guard "${key}"` : `unknown key "${key}"`,
       hint: joinHints(
-        below === undefined ? suggest(key) : `did you mean "${below}"?`,
+        below === undefined ? suggest(key) : meansHint([...known.filter(isSlipOf(key)), below]),
         explainInvisible(key) ?? flatTextHint(texts.get(key)),
       ),
     };

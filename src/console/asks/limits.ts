@@ -25,3 +25,10 @@ export const limitUnit = (kind: string): LimitUnit =>
 export const writeAmount = ({ one }: LimitUnit, amount: number): string =>
   // What a division leaves behind the twelfth digit is no part of the amount.
   String(Math.ceil(Number(((amount / one) * 1e4).toPrecision(12))) / 1e4);
+
+/** Says how far a limit is used; one that is not used up is asked about since the next step may need more. */
+export const describeSpent = (
+  { show }: LimitUnit,
+  { spent, limit }: { readonly spent: number; readonly limit: number },
+): string =>
+  `has used ${show(spent)} of ${show(limit)}${spent < limit ? ", and its next step may need more than is left" : ""}`;

@@ -2,7 +2,7 @@ import { useRef, useState } from "preact/hooks";
 import type { TranscriptAsk } from "../../client/transcript.ts";
 import { AskFrame, useFocusIn } from "./frame.tsx";
 import type { AskProps } from "./frame.tsx";
-import { limitUnit, writeAmount } from "./limits.ts";
+import { describeSpent, limitUnit, writeAmount } from "./limits.ts";
 import type { LimitUnit } from "./limits.ts";
 
 interface AmountProps {
@@ -65,8 +65,8 @@ export const Raise = ({ ask, agent, busy, answer }: AskProps) => {
       tag="Needs your decision"
     >
       <h2>
-        {scope === "run" ? `${agent}’s run` : "The session"} has used {unit.show(spent)} of {unit.show(limit)}
-        . May it go on?
+        {scope === "run" ? `${agent}’s run` : "The session"} {describeSpent(unit, { spent, limit })}. May it
+        go on?
       </h2>
       {asksAmount && <Amount unit={unit} least={least} wanted={wanted} field={field} onEnter={raiseTyped} />}
       <div class="ask-buttons">

@@ -38,8 +38,8 @@ interface StartersProps {
 
 const Starters = ({ starters, onStart }: StartersProps) =>
   starters.length === 0 ? null : (
-    <section class="starters" aria-label="Scenes to try">
-      <h2>Scenes to try</h2>
+    <section class="starters" aria-label="To begin with">
+      <h2>To begin with</h2>
       <ul>
         {starters.map(({ say, shows }) => (
           <li key={say}>

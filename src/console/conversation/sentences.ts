@@ -93,7 +93,7 @@ export const describeFailure = (detail: string): string => {
 
 const mcpWords = {
   failed: "cannot be reached",
-  auth_needed: "needs somebody to sign in",
+  auth_needed: "does not let the agent in",
   quarantined: "changed its tools; they wait for approval",
   connected: "is there",
 } as const;
@@ -125,8 +125,10 @@ const sentences: Sentences = {
   plan_created: () => "A plan was made",
   status_update: ({ data }) => data.text,
   budget_warning: budgetWords,
-  mcp_status: ({ data }) =>
-    data.state === "connected" ? null : `The tool server ${data.server} ${mcpWords[data.state]}`,
+  mcp_status: ({ data: { server, state, error } }) =>
+    state === "connected"
+      ? null
+      : [`The tool server ${server} ${mcpWords[state]}`, error].filter(Boolean).join(": "),
   error: ({ data }) => describeFailure(data.message),
 };
 

@@ -180,7 +180,13 @@ const answerClosedAsk = (draft: Draft, ask: Ask, given: GivenAnswer): CommandAns
   if (ask.status === "expired") return refuse("ask_expired", "the ask expired; its default was applied");
   if (ask.status === "resolved" && canonicalJson(ask.resolution?.body) === canonicalJson(given))
     return acceptedAnswer(draft, ask);
-  return refuse("ask_already_resolved", "another answer came first");
+  if (ask.resolution === undefined)
+    return refuse(
+      "ask_already_resolved",
+      "nobody has to answer this any more: its run is over, or needs no answer",
+    );
+  const { decision, by } = ask.resolution;
+  return refuse("ask_already_resolved", `another answer came first: ${decision} by ${by}`);
 };
 
 type LastingGrant = Pick<Grant, "scope" | "tool" | "pattern">;

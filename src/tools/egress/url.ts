@@ -94,7 +94,7 @@ export const privatePlaceOf = (address: string): string | null => {
 const checkPublic = (url: URL, host: string, port: string, rules: EgressRules): string | null => {
   const problem = checkHost(host);
   if (problem !== null)
-    return `${problem}; only the operator can permit it, with LIMPET_PRIVATE_EGRESS=${host}:${port} (on this machine in .dev.vars or .dev.vars.<team>)`;
+    return `${problem}; only the operator can permit it: add ${host}:${port} to LIMPET_PRIVATE_EGRESS (on this machine in .dev.vars or .dev.vars.<team>)`;
   if (url.protocol === "http:" && !rules.allow_http)
     return "plain http is off (egress.allow_http: true permits it)";
   if (!rules.ports.includes(Number(port))) return `port ${port} is not in egress.ports`;

@@ -158,7 +158,12 @@ describe("SE-31: cancel now", () => {
     bench.ok("cancel");
     await bench.idle();
     expect(results(bench)).toEqual(["cancelled: cancelled: It did not run."]);
-    expect(refused(bench, "answer", { ask, decision: "answer", text: "x" })).toBe("ask_already_resolved");
+    expect(bench.perform("answer", { ask, decision: "answer", text: "x" })).toMatchObject({
+      problem: {
+        code: "ask_already_resolved",
+        detail: "nobody has to answer this any more: its run is over, or needs no answer",
+      },
+    });
     expect(bench.alarm()).toBeNull();
   });
 

@@ -134,7 +134,12 @@ describe("SE-28 SE-29: questions", () => {
       status: 200,
     });
     expect(headOf(bench)).toBe(head);
-    expect(refused(bench, "answer", { ask, decision: "answer", text: "y" })).toBe("ask_already_resolved");
+    expect(bench.perform("answer", { ask, decision: "answer", text: "y" })).toMatchObject({
+      problem: {
+        code: "ask_already_resolved",
+        detail: expect.stringMatching(/^another answer came first: answer by \w+$/),
+      },
+    });
     await bench.idle();
     expect(results(bench)).toEqual(["ok: x"]);
   });

@@ -455,6 +455,15 @@ test("AP-50: the page names the routes by which the client calls them, and no ot
   expect(new Set(Array.from(named, ([, name]) => name))).toEqual(new Set(Object.keys(clientRoutes)));
 });
 
+test("AP-50: the page says the fields of all that a call answers with", () => {
+  const page = createReference();
+  const answers = page.split("\n").filter((line) => /^- `[A-Z]+ .* → /.test(line));
+  const named = answers.flatMap((line) => [...line.matchAll(/(?:\d{3} |list of )([A-Z]\w+)( \{\w+)?/g)]);
+  const bare = named.filter(([, name, fields]) => fields === undefined && !page.includes(`### ${name}\n`));
+  expect(named.map(([, name]) => name)).toContain("Token");
+  expect(new Set(bare.map(([, name]) => name)), "an event has its tables").toEqual(new Set(["Event"]));
+});
+
 test("AP-50: the page says what holds for a field that is left out", () => {
   const cancel = /- `POST S\/cancel` .*\n(.*)/.exec(createReference())?.[1];
   for (const field of [
