@@ -5,10 +5,9 @@ import { resolveReference } from "../tools/schema/keywords.ts";
 
 /**
  * Part of JSON Schema that a server accepts: `full` all of it, `closed` all but lengths, with objects that are closed
- * unless they say that they are open, `minimal` the common subset without references, `structured` the subset of
- * Anthropic's output format.
+ * unless they say that they are open, `minimal` the common subset without references.
  */
-export type SchemaDialect = "full" | "closed" | "minimal" | "structured";
+export type SchemaDialect = "full" | "closed" | "minimal";
 
 /** Where the references of a schema are replaced by their targets. */
 interface Inlining {
@@ -39,12 +38,6 @@ const minimalKeys = new Set(
     " ",
   ),
 );
-const structuredKeys = new Set(
-  "type title description enum const items properties required anyOf allOf $ref $defs default format additionalProperties".split(
-    " ",
-  ),
-);
-
 /** Replaces keywords of newer drafts by older ones of the common subset. */
 const rephrase = (schema: JsonObject): JsonObject => {
   const out: Record<string, Json> = { ...schema };
@@ -67,7 +60,7 @@ const mapFields = (fields: JsonObject, map: (schema: Json) => Json): JsonObject 
   Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, map(value)]));
 
 /** Applies `map` to every schema directly inside `schema`; other keywords stay. */
-const mapInner = (schema: JsonObject, map: (schema: Json) => Json): JsonObject => {
+export const mapInner = (schema: JsonObject, map: (schema: Json) => Json): JsonObject => {
   const out: Record<string, Json> = { ...schema };
   for (const key of ["items", "additionalProperties", "not"])
     if (isJsonObject(out[key])) out[key] = map(out[key]);
@@ -80,7 +73,7 @@ const mapInner = (schema: JsonObject, map: (schema: Json) => Json): JsonObject =
   return out;
 };
 
-const pickKeywords = (schema: JsonObject, keys: ReadonlySet<string>): JsonObject =>
+export const pickKeywords = (schema: JsonObject, keys: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => keys.has(key)));
 
 /** Returns the required names that are properties. */
@@ -124,13 +117,13 @@ const dropRefused = (schema: JsonObject): JsonObject => {
   };
 };
 
-const isOfType = ({ type }: JsonObject, name: string): boolean => [type].flat().includes(name);
+export const isOfType = ({ type }: JsonObject, name: string): boolean => [type].flat().includes(name);
 
 /** Says that a list may hold anything, where its schema says nothing: servers refuse a whole request for that. */
 const withItems = (schema: JsonObject, anything: Json): JsonObject =>
   isOfType(schema, "array") && !isFilled(schema["items"]) ? { ...schema, items: anything } : schema;
 
-const isFilled = (schema: Json | undefined): boolean =>
+export const isFilled = (schema: Json | undefined): boolean =>
   isJsonObject(schema) && Object.keys(schema).length > 0;
 
 const toMinimal = (schema: Json, from: Inlining): Json => {
@@ -142,14 +135,6 @@ const toMinimal = (schema: Json, from: Inlining): Json => {
   }
   const kept = withItems(dropRefused(pickKeywords(rephrase(schema), minimalKeys)), { type: "object" });
   return mapInner(kept, (inner) => toMinimal(inner, from));
-};
-
-const toStructured = (schema: Json): Json => {
-  if (!isJsonObject(schema)) return {};
-  const { oneOf, ...rest } = schema;
-  const phrased = oneOf === undefined ? rest : { anyOf: oneOf, ...rest };
-  const kept = mapInner(pickKeywords(phrased, structuredKeys), toStructured);
-  return isOfType(kept, "object") ? { ...kept, additionalProperties: false } : kept;
 };
 
 /** Keywords that xAI has refused together with the whole request. */
@@ -254,7 +239,5 @@ export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {
       return toClosed(schema);
     case "minimal":
       return toMinimal(schema, inliningOf(schema));
-    case "structured":
-      return toStructured(schema);
   }
 };

@@ -328,7 +328,7 @@ test("MO-3: a kept serialisation is not used for another model", () => {
 test("MO-11: a schema goes as output format in the subset the API takes, an object as an instruction", () => {
   const schema = {
     type: "object",
-    properties: { n: { type: "integer", minimum: 3 }, list: { type: "array", items: { type: "object" } } },
+    properties: { n: { type: "integer", minimum: 3 }, list: { type: "array", items: { type: "string" } } },
   };
   const { body } = build({ responseFormat: { type: "json_schema", schema } });
   expect(body["output_config"]).toEqual({
@@ -338,7 +338,7 @@ test("MO-11: a schema goes as output format in the subset the API takes, an obje
         type: "object",
         properties: {
           n: { type: "integer" },
-          list: { type: "array", items: { type: "object", additionalProperties: false } },
+          list: { type: "array", items: { type: "string" } },
         },
         additionalProperties: false,
       },
