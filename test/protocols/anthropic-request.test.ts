@@ -8,7 +8,7 @@ import { wireName } from "../../src/protocols/tool-names.ts";
 import { anthropic } from "../../src/providers/anthropic.ts";
 import { checkBody } from "../support/fake-provider-check.ts";
 import { signatureFor } from "../support/fake-provider-fields.ts";
-import { configOf, message, models, requestOf, result } from "../support/fake-provider-client.ts";
+import { configOf, message, models, requestOf, result, wireOf } from "../support/fake-provider-client.ts";
 
 interface Block {
   readonly type: string;
@@ -245,6 +245,17 @@ test("MO-10: reasoning that cannot be switched off goes to the lowest effort, el
   expect(always.body["output_config"]).toEqual({ effort: "low" });
   const may = build({ reasoning: { effort: "none" } }, {}, "claude-opus-4-8");
   expect(may.body["thinking"]).toEqual({ type: "disabled" });
+});
+
+test.each([
+  ["claude-opus-4-6", "xhigh", "high"],
+  ["claude-sonnet-4-6", "xhigh", "high"],
+  ["claude-opus-4-6", "max", "max"],
+  ["claude-opus-4-7", "xhigh", "xhigh"],
+] as const)("MO-7 MO-10: %s is asked for an effort of %s as %s, which it takes", (model, wanted, sent) => {
+  const { protocol, target } = wireOf("anthropic", { model });
+  const { body } = protocol.build(requestOf("anthropic", { model, reasoning: { effort: wanted } }), target);
+  expect(JSON.parse(body)).toMatchObject({ output_config: { effort: sent } });
 });
 
 test.each([
