@@ -161,6 +161,8 @@ test("MO-8 MO-4: media that the API does not take becomes a sentence", () => {
     { type: "image", blob: "b", media_type: "image/bmp" },
     { type: "document", blob: "b", media_type: "application/pdf", name: "a.pdf" },
     { type: "document", blob: "b", media_type: "text/plain", name: "a.txt" },
+    { type: "document", url: "https://a.example/x.pdf", media_type: "application/pdf" },
+    { type: "document", url: "https://a.example/x.txt", media_type: "text/plain" },
   ];
   const { body } = build({ messages: [message("user", parts)] });
   expect(body.messages[0]?.content).toMatchObject([
@@ -169,6 +171,8 @@ test("MO-8 MO-4: media that the API does not take becomes a sentence", () => {
     { type: "text", text: "[image omitted: this model takes no image/bmp]" },
     { type: "document", source: { type: "base64", media_type: "application/pdf" }, title: "a.pdf" },
     { type: "document", source: { type: "text", media_type: "text/plain", data: "hello" }, title: "a.txt" },
+    { type: "document", source: { type: "url", url: "https://a.example/x.pdf" } },
+    { type: "text", text: "[document omitted: this API takes addresses of PDFs only]" },
   ]);
   const none = build({ messages: [message("user", parts.slice(0, 1))] }, { images: false });
   expect(none.body.messages[0]?.content).toMatchObject([
