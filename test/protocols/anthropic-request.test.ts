@@ -273,6 +273,19 @@ test.each([
   expect(body["max_tokens"]).toBe(2000 + budget);
 });
 
+test.each([
+  ["claude-opus-4-1", { effort: "xhigh" }, 16_384, 16_000],
+  ["claude-haiku-4-5", { budgetTokens: 100_000 }, 16_384, 16_384],
+  ["claude-haiku-4-5", { effort: "high" }, 64_000, 47_616],
+] as const)(
+  "MO-10: %s with %o leaves room for the reply that was asked for",
+  (model, reasoning, maxTokens, room) => {
+    const { body } = build({ reasoning, maxTokens }, {}, model);
+    const { budget_tokens: budget } = body["thinking"] as { budget_tokens: number };
+    expect(Number(body["max_tokens"]) - budget).toBe(room);
+  },
+);
+
 test("MO-10: a budget model does not think on in a loop that another model began", () => {
   const model = "claude-haiku-4-5";
   const loop = (first: Part): Message[] => [

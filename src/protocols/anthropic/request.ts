@@ -99,14 +99,17 @@ const mayThink = ({ messages, model }: ModelRequest, { provider }: WireTarget): 
   return first?.type === "reasoning" && first.opaque?.provider === provider && first.opaque.model === model;
 };
 
-/** Returns reasoning with its own budget, which counts towards `max_tokens`. */
+/**
+ * Returns reasoning with its own budget, which counts towards `max_tokens`. It leaves the reply its own tokens, or half
+ * of what the model may write where that is too little for both.
+ */
 const thinkByBudget = (request: ModelRequest, target: WireTarget): AnthropicThinking => {
   const { maxOutput } = target;
   const wanted = mayThink(request, target) ? budgetOf(request) : undefined;
   const plain = Math.min(request.maxTokens, maxOutput);
   if (wanted === undefined) return { maxTokens: plain, on: false };
   const maxTokens = Math.min(request.maxTokens + wanted, maxOutput);
-  const budget = Math.min(wanted, maxTokens - 1);
+  const budget = Math.min(wanted, Math.max(maxTokens - request.maxTokens, Math.floor(maxTokens / 2)));
   if (budget < 1_024) return { maxTokens: plain, on: false };
   return { thinking: { type: "enabled", budget_tokens: budget }, maxTokens, on: true };
 };
