@@ -83,7 +83,7 @@ const requestOf = (
       origin: "system",
       parts: [{ type: "text", text: prompt }],
       at: host.now(),
-      tokens: 0,
+      tokens: estimateText(prompt),
     },
   ],
   tools: [],

@@ -39,6 +39,13 @@ const alwaysAdaptive: Capabilities = { ...adaptive, reasoning_off: false };
 const budget: Capabilities = { ...able, reasoning: "budget", forced_tool_with_reasoning: false };
 const million = { window: 1_000_000, max_output: 128_000 } as const;
 
+/** Claude 4.6 takes an effort of `max`, but knows no `xhigh` yet. */
+const claude46: ModelFamily = {
+  ...million,
+  capabilities: { ...adaptive, sampling: true },
+  efforts: ["low", "medium", "high", "max"],
+};
+
 const anthropic = modelRowsOf("anthropic", {
   "claude-sonnet-5-5": { ...million, capabilities: alwaysAdaptive },
   "claude-opus-5-5": { ...million, capabilities: alwaysAdaptive },
@@ -49,12 +56,8 @@ const anthropic = modelRowsOf("anthropic", {
   "claude-sonnet-5": { ...million, capabilities: adaptive },
   "claude-opus-4-8": { ...million, capabilities: adaptive },
   "claude-opus-4-7": { ...million, capabilities: adaptive },
-  "claude-opus-4-6": { ...million, capabilities: { ...adaptive, sampling: true } },
-  "claude-sonnet-4-6": {
-    window: 1_000_000,
-    max_output: 64_000,
-    capabilities: { ...adaptive, sampling: true },
-  },
+  "claude-opus-4-6": claude46,
+  "claude-sonnet-4-6": { ...claude46, max_output: 64_000 },
   "claude-haiku-4-5": { window: 200_000, max_output: 64_000, capabilities: budget },
   "claude-opus-4-5": { window: 200_000, max_output: 64_000, capabilities: budget },
   "claude-sonnet-4-5": { window: 200_000, max_output: 64_000, capabilities: budget },

@@ -5,22 +5,39 @@ import { resolveReference } from "../tools/schema/keywords.ts";
 
 /**
  * Part of JSON Schema that a server accepts: `full` all of it, `closed` all but lengths, with objects that are closed
- * unless they say that they are open, `minimal` the common subset without references, `structured` the subset of
- * Anthropic's output format.
+ * unless they say that they are open, `minimal` the common subset without references.
  */
-export type SchemaDialect = "full" | "closed" | "minimal" | "structured";
+export type SchemaDialect = "full" | "closed" | "minimal";
+
+/** Where the references of a schema are replaced by their targets. */
+interface Inlining {
+  readonly root: Json;
+  /** References that are being replaced. */
+  readonly open: readonly string[];
+  /** Characters of targets that may still be put in: definitions that use each other twice double at each level. */
+  readonly room: { left: number };
+}
+
+const mostInlined = 256 * 1024;
+
+const inliningOf = (root: Json): Inlining => ({ root, open: [], room: { left: mostInlined } });
+
+/** Returns a reference's target; undefined if there is none, if it leads back to itself, or if there is no room. */
+const follow = (
+  ref: string,
+  { root, open, room }: Inlining,
+): { readonly target: Json; readonly inside: Inlining } | undefined => {
+  const target = open.includes(ref) ? undefined : resolveReference(root, ref);
+  if (target === undefined) return undefined;
+  room.left -= JSON.stringify(target).length;
+  return room.left < 0 ? undefined : { target, inside: { root, open: [...open, ref], room } };
+};
 
 const minimalKeys = new Set(
   "type format title description enum items minItems maxItems properties required anyOf minimum maximum minLength maxLength pattern nullable".split(
     " ",
   ),
 );
-const structuredKeys = new Set(
-  "type title description enum const items properties required anyOf allOf $ref $defs default format additionalProperties".split(
-    " ",
-  ),
-);
-
 /** Replaces keywords of newer drafts by older ones of the common subset. */
 const rephrase = (schema: JsonObject): JsonObject => {
   const out: Record<string, Json> = { ...schema };
@@ -43,7 +60,7 @@ const mapFields = (fields: JsonObject, map: (schema: Json) => Json): JsonObject 
   Object.fromEntries(Object.entries(fields).map(([key, value]) => [key, map(value)]));
 
 /** Applies `map` to every schema directly inside `schema`; other keywords stay. */
-const mapInner = (schema: JsonObject, map: (schema: Json) => Json): JsonObject => {
+export const mapInner = (schema: JsonObject, map: (schema: Json) => Json): JsonObject => {
   const out: Record<string, Json> = { ...schema };
   for (const key of ["items", "additionalProperties", "not"])
     if (isJsonObject(out[key])) out[key] = map(out[key]);
@@ -56,7 +73,7 @@ const mapInner = (schema: JsonObject, map: (schema: Json) => Json): JsonObject =
   return out;
 };
 
-const pickKeywords = (schema: JsonObject, keys: ReadonlySet<string>): JsonObject =>
+export const pickKeywords = (schema: JsonObject, keys: ReadonlySet<string>): JsonObject =>
   Object.fromEntries(Object.entries(schema).filter(([key]) => keys.has(key)));
 
 /** Returns the required names that are properties. */
@@ -100,32 +117,24 @@ const dropRefused = (schema: JsonObject): JsonObject => {
   };
 };
 
-const isOfType = ({ type }: JsonObject, name: string): boolean => [type].flat().includes(name);
+export const isOfType = ({ type }: JsonObject, name: string): boolean => [type].flat().includes(name);
 
 /** Says that a list may hold anything, where its schema says nothing: servers refuse a whole request for that. */
 const withItems = (schema: JsonObject, anything: Json): JsonObject =>
   isOfType(schema, "array") && !isFilled(schema["items"]) ? { ...schema, items: anything } : schema;
 
-const isFilled = (schema: Json | undefined): boolean =>
+export const isFilled = (schema: Json | undefined): boolean =>
   isJsonObject(schema) && Object.keys(schema).length > 0;
 
-const toMinimal = (schema: Json, root: Json, open: readonly string[]): Json => {
+const toMinimal = (schema: Json, from: Inlining): Json => {
   if (!isJsonObject(schema)) return {};
   const ref = schema["$ref"];
   if (typeof ref === "string") {
-    const target = open.includes(ref) ? undefined : resolveReference(root, ref);
-    return target === undefined ? { type: "object" } : toMinimal(target, root, [...open, ref]);
+    const found = follow(ref, from);
+    return found === undefined ? { type: "object" } : toMinimal(found.target, found.inside);
   }
   const kept = withItems(dropRefused(pickKeywords(rephrase(schema), minimalKeys)), { type: "object" });
-  return mapInner(kept, (inner) => toMinimal(inner, root, open));
-};
-
-const toStructured = (schema: Json): Json => {
-  if (!isJsonObject(schema)) return {};
-  const { oneOf, ...rest } = schema;
-  const phrased = oneOf === undefined ? rest : { anyOf: oneOf, ...rest };
-  const kept = mapInner(pickKeywords(phrased, structuredKeys), toStructured);
-  return isOfType(kept, "object") ? { ...kept, additionalProperties: false } : kept;
+  return mapInner(kept, (inner) => toMinimal(inner, from));
 };
 
 /** Keywords that xAI has refused together with the whole request. */
@@ -150,24 +159,26 @@ const toClosed = (schema: Json): Json => {
 /** Keywords that servers refuse at the root of a tool's parameters, together with the whole request. */
 const refusedAtRoot = new Set(["anyOf", "oneOf", "allOf", "not", "if", "then", "else", "enum", "const"]);
 
-/** Replaces references in a place that refuses them by their targets; one that refers to itself accepts anything. */
-const inlineRefused = (schema: Json, root: Json, open: readonly string[] = []): Json => {
+/** Replaces references to a place that is refused by their targets; one that cannot be followed accepts anything. */
+const inlineRefused = (schema: Json, from: Inlining): Json => {
   if (!isJsonObject(schema)) return schema;
   const ref = schema["$ref"];
   if (typeof ref !== "string" || !refusedAtRoot.has(ref.split("/")[1] ?? ""))
-    return mapInner(schema, (inner) => inlineRefused(inner, root, open));
-  return open.includes(ref) ? {} : inlineRefused(resolveReference(root, ref) ?? {}, root, [...open, ref]);
+    return mapInner(schema, (inner) => inlineRefused(inner, from));
+  const found = follow(ref, from);
+  return found === undefined ? {} : inlineRefused(found.target, found.inside);
 };
 
 /**
- * Returns the schemas in a list at the root, with the targets of references; one that refers to itself adds
+ * Returns the schemas in a list at the root, with the targets of references; one that cannot be followed adds
  * nothing.
  */
-const branchesOf = (list: Json | undefined, root: Json, open: readonly string[]): readonly JsonObject[] =>
+const branchesOf = (list: Json | undefined, from: Inlining): readonly JsonObject[] =>
   (Array.isArray(list) ? list : []).flatMap((branch: Json) => {
     const ref = isJsonObject(branch) ? branch["$ref"] : undefined;
-    if (typeof ref !== "string") return [foldBranches(branch, root, open)];
-    return open.includes(ref) ? [] : [foldBranches(resolveReference(root, ref) ?? {}, root, [...open, ref])];
+    if (typeof ref !== "string") return [foldBranches(branch, from)];
+    const found = follow(ref, from);
+    return found === undefined ? [] : [foldBranches(found.target, found.inside)];
   });
 
 /** Merges the properties of several schemas; one that differs between them may match any. */
@@ -183,11 +194,11 @@ const gatherProperties = (schemas: readonly JsonObject[]): JsonObject => {
   return Object.fromEntries(gathered);
 };
 
-const foldBranches = (schema: Json, root: Json, open: readonly string[]): JsonObject => {
+const foldBranches = (schema: Json, from: Inlining): JsonObject => {
   if (!isJsonObject(schema)) return {};
   if (Object.keys(schema).every((key) => !refusedAtRoot.has(key))) return schema;
   const [all = [], any = [], one = []] = ["allOf", "anyOf", "oneOf"].map((key) =>
-    branchesOf(schema[key], root, open),
+    branchesOf(schema[key], from),
   );
   const required = [...all, schema].flatMap(({ required: names }) => (Array.isArray(names) ? names : []));
   const kept = Object.entries(schema).filter(([key]) => !refusedAtRoot.has(key));
@@ -205,7 +216,7 @@ const foldBranches = (schema: Json, root: Json, open: readonly string[]): JsonOb
  */
 export const foldRoot = (schema: Json): Json =>
   isJsonObject(schema) && Object.keys(schema).some((key) => refusedAtRoot.has(key))
-    ? inlineRefused(foldBranches(schema, schema, []), schema)
+    ? inlineRefused(foldBranches(schema, inliningOf(schema)), inliningOf(schema))
     : schema;
 
 const withAllItems = (schema: Json): Json =>
@@ -227,8 +238,6 @@ export const adaptSchema = (schema: Json, dialect: SchemaDialect): Json => {
     case "closed":
       return toClosed(schema);
     case "minimal":
-      return toMinimal(schema, schema, []);
-    case "structured":
-      return toStructured(schema);
+      return toMinimal(schema, inliningOf(schema));
   }
 };

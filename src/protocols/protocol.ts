@@ -103,15 +103,11 @@ export interface Protocol {
   readonly post: (address: string, send: Post, body: string, signal: AbortSignal) => Promise<Response>;
 }
 
-/** Returns the system prompt, with the output format in words if the API cannot enforce it. */
-export const systemText = (
-  { system, responseFormat }: ModelRequest,
-  { capabilities }: WireTarget,
-): string => {
-  if (responseFormat === undefined) return system;
+/** Returns the system prompt, with the output format in words unless the request holds its schema. */
+export const systemText = ({ system, responseFormat }: ModelRequest, sendsSchema: boolean): string => {
+  if (responseFormat === undefined || sendsSchema) return system;
   const { schema } = responseFormat;
   if (schema === undefined) return `${system}\n\nAnswer with one JSON object and nothing else.`;
-  if (capabilities.strict_schema) return system;
   return `${system}\n\nAnswer with one JSON value and nothing else. It must match this JSON Schema: ${JSON.stringify(schema)}`;
 };
 

@@ -1,6 +1,6 @@
 import { utf8Length } from "../chat/tokens.ts";
 import { priceOf } from "../model/catalogue.ts";
-import type { ModelOverride } from "../model/schema.ts";
+import type { ModelOverride, Price } from "../model/schema.ts";
 import { collect } from "../model/collect.ts";
 import type { CompleteOptions, Completer, Completion, ModelRequest } from "../model/completer.ts";
 import { startDeadlines } from "../model/deadlines.ts";
@@ -159,6 +159,13 @@ const sendRequest = async ({
   return { response, droppedParameters, maxTokens, hash };
 };
 
+/**
+ * Finds the price of the model that answered. Gateways answer with names of their own: an unknown one costs what the
+ * model that was asked costs, as budgets have reserved it.
+ */
+const findPrice = ({ profile: { kind }, model, override }: WireOptions, answered: string): Price | null =>
+  priceOf(kind, answered, override) ?? priceOf(kind, model, override);
+
 const runAttempt = async (attempt: WireAttempt): Promise<Completion> => {
   const { options, target, origin, request, deadlines, live } = attempt;
   const { now } = options;
@@ -176,7 +183,7 @@ const runAttempt = async (attempt: WireAttempt): Promise<Completion> => {
     request,
     provider: origin.provider,
     maxOutput: maxTokens,
-    price: (answered) => priceOf(options.profile.kind, answered, options.override),
+    price: (answered) => findPrice(options, answered),
     startedAt,
     now,
     signal: deadlines.signal,

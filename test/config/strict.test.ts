@@ -24,6 +24,19 @@ const schemas: readonly (readonly [string, Json, boolean])[] = [
   ["an open object inside", object({ a: { type: "object", properties: { b: text } } }), false],
   ["an open definition", object({}, { $defs: { a: { type: "object" } } }), false],
   ["a keyword that strict modes lack", object({ a: { ...text, minLength: 3 } }), false],
+  ["values of a type that may be null", object({ a: { type: ["string", "null"], enum: ["b", null] } }), true],
+  ["a format that strict modes know", object({ a: { ...text, format: "date-time" } }), true],
+  ["a format that they do not know", object({ a: { ...text, format: "uri" } }), false],
+  ["a default", object({ a: { ...text, default: "b" } }), false],
+  ["a value of any type", object({ a: { description: "Whatever." } }), false],
+  ["a list of anything", object({ a: { type: "array" } }), false],
+  [
+    "a reference with a description",
+    object({ a: { $ref: "#/$defs/a", description: "A." } }, { $defs: { a: text } }),
+    false,
+  ],
+  ["a required name without a property", object({ a: text }, { required: ["a", "b"] }), false],
+  ["choices at the root", object({ a: text }, { anyOf: [object({ a: text })] }), false],
   ["no object", { type: "array", items: text }, false],
 ];
 

@@ -178,7 +178,7 @@ export const warnings: readonly Fixture[] = [
         "    options: { response_format: json_schema, response_schema: { type: object, properties: { a: { type: string } } } }",
     }).replace("anthropic", "openai"),
     says: [
-      "team.yaml:9:63 warning schema_not_strict agents[0].options.response_schema: the provider's strict mode does not accept this schema\n  list every property in required and set additionalProperties: false",
+      "team.yaml:9:63 warning schema_not_strict agents[0].options.response_schema: the provider's strict mode does not accept this schema\n  list every property in required, set additionalProperties: false, give every value a type, and leave out defaults and rare keywords and formats",
     ],
     good: team({
       agent:

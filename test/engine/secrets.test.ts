@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { createEngine } from "../../src/engine/create.ts";
 import { redactorOf } from "../../src/engine/secrets/known-secrets.ts";
+import { readSecrets } from "../../src/engine/secrets/secrets.ts";
 import { openBench } from "../support/bench.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
@@ -150,6 +151,19 @@ test("CF-20: a Secrets Store that does not answer ends the run as provider_auth 
   expect(lastEvent(bench, "error")["message"]).toContain("the secret of provider main is not set");
   expect(JSON.stringify(bench.events())).not.toContain("sk-canary");
   expect(fake.requests).toHaveLength(before);
+});
+
+test("CF-20 MO-20: a Secrets Store that never answers holds up no call for ever", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  try {
+    const get = () => new Promise<string>(() => {});
+    const read = readSecrets({ KEY: { get }, OTHER: "plain" }, ["KEY", "OTHER"], () => undefined);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([...(await read)]).toEqual([["OTHER", "plain"]]);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
 });
 
 test("CF-20 MO-25: a run whose key is refused says by whom, for which model and what to do, and no secret", async () => {

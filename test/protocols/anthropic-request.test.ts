@@ -8,7 +8,7 @@ import { wireName } from "../../src/protocols/tool-names.ts";
 import { anthropic } from "../../src/providers/anthropic.ts";
 import { checkBody } from "../support/fake-provider-check.ts";
 import { signatureFor } from "../support/fake-provider-fields.ts";
-import { configOf, message, models, requestOf, result } from "../support/fake-provider-client.ts";
+import { configOf, message, models, requestOf, result, wireOf } from "../support/fake-provider-client.ts";
 
 interface Block {
   readonly type: string;
@@ -161,6 +161,8 @@ test("MO-8 MO-4: media that the API does not take becomes a sentence", () => {
     { type: "image", blob: "b", media_type: "image/bmp" },
     { type: "document", blob: "b", media_type: "application/pdf", name: "a.pdf" },
     { type: "document", blob: "b", media_type: "text/plain", name: "a.txt" },
+    { type: "document", url: "https://a.example/x.pdf", media_type: "application/pdf" },
+    { type: "document", url: "https://a.example/x.txt", media_type: "text/plain" },
   ];
   const { body } = build({ messages: [message("user", parts)] });
   expect(body.messages[0]?.content).toMatchObject([
@@ -169,6 +171,8 @@ test("MO-8 MO-4: media that the API does not take becomes a sentence", () => {
     { type: "text", text: "[image omitted: this model takes no image/bmp]" },
     { type: "document", source: { type: "base64", media_type: "application/pdf" }, title: "a.pdf" },
     { type: "document", source: { type: "text", media_type: "text/plain", data: "hello" }, title: "a.txt" },
+    { type: "document", source: { type: "url", url: "https://a.example/x.pdf" } },
+    { type: "text", text: "[document omitted: this API takes addresses of PDFs only]" },
   ]);
   const none = build({ messages: [message("user", parts.slice(0, 1))] }, { images: false });
   expect(none.body.messages[0]?.content).toMatchObject([
@@ -248,6 +252,17 @@ test("MO-10: reasoning that cannot be switched off goes to the lowest effort, el
 });
 
 test.each([
+  ["claude-opus-4-6", "xhigh", "high"],
+  ["claude-sonnet-4-6", "xhigh", "high"],
+  ["claude-opus-4-6", "max", "max"],
+  ["claude-opus-4-7", "xhigh", "xhigh"],
+] as const)("MO-7 MO-10: %s is asked for an effort of %s as %s, which it takes", (model, wanted, sent) => {
+  const { protocol, target } = wireOf("anthropic", { model });
+  const { body } = protocol.build(requestOf("anthropic", { model, reasoning: { effort: wanted } }), target);
+  expect(JSON.parse(body)).toMatchObject({ output_config: { effort: sent } });
+});
+
+test.each([
   ["low", 4_096],
   ["medium", 8_192],
   ["high", 16_384],
@@ -257,6 +272,19 @@ test.each([
   expect(body["thinking"]).toEqual({ type: "enabled", budget_tokens: budget });
   expect(body["max_tokens"]).toBe(2000 + budget);
 });
+
+test.each([
+  ["claude-opus-4-1", { effort: "xhigh" }, 16_384, 16_000],
+  ["claude-haiku-4-5", { budgetTokens: 100_000 }, 16_384, 16_384],
+  ["claude-haiku-4-5", { effort: "high" }, 64_000, 47_616],
+] as const)(
+  "MO-10: %s with %o leaves room for the reply that was asked for",
+  (model, reasoning, maxTokens, room) => {
+    const { body } = build({ reasoning, maxTokens }, {}, model);
+    const { budget_tokens: budget } = body["thinking"] as { budget_tokens: number };
+    expect(Number(body["max_tokens"]) - budget).toBe(room);
+  },
+);
 
 test("MO-10: a budget model does not think on in a loop that another model began", () => {
   const model = "claude-haiku-4-5";
@@ -328,7 +356,7 @@ test("MO-3: a kept serialisation is not used for another model", () => {
 test("MO-11: a schema goes as output format in the subset the API takes, an object as an instruction", () => {
   const schema = {
     type: "object",
-    properties: { n: { type: "integer", minimum: 3 }, list: { type: "array", items: { type: "object" } } },
+    properties: { n: { type: "integer", minimum: 3 }, list: { type: "array", items: { type: "string" } } },
   };
   const { body } = build({ responseFormat: { type: "json_schema", schema } });
   expect(body["output_config"]).toEqual({
@@ -338,7 +366,7 @@ test("MO-11: a schema goes as output format in the subset the API takes, an obje
         type: "object",
         properties: {
           n: { type: "integer" },
-          list: { type: "array", items: { type: "object", additionalProperties: false } },
+          list: { type: "array", items: { type: "string" } },
         },
         additionalProperties: false,
       },

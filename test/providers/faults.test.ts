@@ -92,6 +92,21 @@ test("MO-36: the model that answered is known although the first chunk, about th
   expect(completion).toMatchObject({ model: "gpt-5.6-sol", cost: expect.any(Number) as number });
 });
 
+test("MO-36: a gateway's own name for the model costs what the model that was asked costs, also if its answer is cut", async () => {
+  const model = "claude-opus-5-5";
+  const answered = "anthropic.claude-opus-5-5-v1:0";
+  const frames = anthropicFrames({ pieces: [{ text: "Yes." }] }, answered);
+  const send = (raw: string) => {
+    fake.play(() => ({ raw }));
+    return attempt(completerFor(fake, "anthropic", { model }), requestOf("anthropic", { model }));
+  };
+  const { completion } = await send(frames.join(""));
+  expect(completion?.model).toBe(answered);
+  expect(completion?.cost).toBeGreaterThan(0);
+  const { failure } = await send(frames.slice(0, -2).join(""));
+  expect(failure).toMatchObject({ billed: true, cost: expect.any(Number) as number });
+});
+
 for (const dialect of dialects) {
   test.each(statuses)(
     `MO-1 MO-25 %s: ${dialect} status %i is one request and a typed error`,

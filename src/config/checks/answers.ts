@@ -46,7 +46,7 @@ const checkAnswer = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentS
   if (isStrictSchema(schema) || !targetShapesOf(draft, agent).some((target) => takesSchema(draft, target)))
     return;
   draft.report("schema_not_strict", path, "the provider's strict mode does not accept this schema", {
-    hint: "list every property in required and set additionalProperties: false",
+    hint: "list every property in required, set additionalProperties: false, give every value a type, and leave out defaults and rare keywords and formats",
   });
 };
 

@@ -11,6 +11,7 @@ import type { Completer } from "../../model/completer.ts";
 import { modelError } from "../../model/failure.ts";
 import type { SecretReader } from "../../providers/secrets.ts";
 import type { Problem } from "../../session/problems.ts";
+import { inTime } from "../access/replies.ts";
 
 /** Reads values of `${NAME}` references at use, from text bindings and Secrets Store bindings. */
 
@@ -99,13 +100,16 @@ export const resolveModelIds = (team: Team, env: Bindings): Team => {
   };
 };
 
-/** Reads values of the Secrets Store; one that cannot be read is omitted and so counts as unset. */
+/** Milliseconds to wait for the Secrets Store: it is asked before a request's own deadlines begin. */
+const storeTimeoutMs = 10_000;
+
+/** Reads values of the Secrets Store; one that cannot be read in time is omitted and so counts as unset. */
 const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map<string, string>> => {
   const values = new Map<string, string>();
   await Promise.all(
     names.map(async (name) => {
       const stored = env[name];
-      const value = isStored(stored) ? await stored.get().catch(() => "") : "";
+      const value = isStored(stored) ? await inTime(stored.get(), storeTimeoutMs).catch(() => "") : "";
       if (value !== "") values.set(name, value);
     }),
   );

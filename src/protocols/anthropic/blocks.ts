@@ -57,6 +57,9 @@ const contentBlock = (part: ContentPart, request: ModelRequest, target: WireTarg
   if (part.type === "text") return isVisible(part.text) ? textBlock(part.text) : null;
   const media = wireMediaOf(part, target.capabilities, request.media);
   if (media.kind === "omitted") return textBlock(media.text);
+  const isOtherAddress =
+    media.kind === "document" && media.type !== "application/pdf" && "url" in media.source;
+  if (isOtherAddress) return textBlock("[document omitted: this API takes addresses of PDFs only]");
   return serialise(mediaBlock(media));
 };
 

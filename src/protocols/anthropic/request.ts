@@ -1,13 +1,13 @@
 import type { Anthropic } from "@anthropic-ai/sdk";
-import type { Json, Message } from "../../chat/message.ts";
+import type { Message } from "../../chat/message.ts";
 import type { ModelRequest, ToolSpec } from "../../model/completer.ts";
 import { isVisible, joinElements, quoteJson, serialise } from "../body.ts";
 import { digestBody } from "../fragments.ts";
-import { adaptSchema } from "../json-schema.ts";
 import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { budgetOf, effortOf, nearestEffort } from "../reasoning.ts";
 import { wireName } from "../tool-names.ts";
+import { answerSchemaOf } from "./answer-schema.ts";
 import { wireSchema } from "./argument-names.ts";
 import type { AnthropicFragment } from "./blocks.ts";
 import { createAnthropicFragmenter } from "./blocks.ts";
@@ -99,14 +99,17 @@ const mayThink = ({ messages, model }: ModelRequest, { provider }: WireTarget): 
   return first?.type === "reasoning" && first.opaque?.provider === provider && first.opaque.model === model;
 };
 
-/** Returns reasoning with its own budget, which counts towards `max_tokens`. */
+/**
+ * Returns reasoning with its own budget, which counts towards `max_tokens`. It leaves the reply its own tokens, or half
+ * of what the model may write where that is too little for both.
+ */
 const thinkByBudget = (request: ModelRequest, target: WireTarget): AnthropicThinking => {
   const { maxOutput } = target;
   const wanted = mayThink(request, target) ? budgetOf(request) : undefined;
   const plain = Math.min(request.maxTokens, maxOutput);
   if (wanted === undefined) return { maxTokens: plain, on: false };
   const maxTokens = Math.min(request.maxTokens + wanted, maxOutput);
-  const budget = Math.min(wanted, maxTokens - 1);
+  const budget = Math.min(wanted, Math.max(maxTokens - request.maxTokens, Math.floor(maxTokens / 2)));
   if (budget < 1_024) return { maxTokens: plain, on: false };
   return { thinking: { type: "enabled", budget_tokens: budget }, maxTokens, on: true };
 };
@@ -169,13 +172,14 @@ const choiceOf = (request: ModelRequest, target: WireTarget, thinking: boolean):
   return { choice: { type: "tool", name: wireName(toolChoice.tool) } };
 };
 
+/** Returns the format to enforce; undefined if the answer is free, or the API cannot enforce its schema. */
 const formatOf = (
   { responseFormat }: ModelRequest,
   target: WireTarget,
 ): Anthropic.Messages.JSONOutputFormat | undefined => {
   if (responseFormat?.schema === undefined || !target.capabilities.strict_schema) return undefined;
-  const schema = adaptSchema(responseFormat.schema, "structured") as Record<string, Json>;
-  return { type: "json_schema", schema };
+  const schema = answerSchemaOf(responseFormat.schema);
+  return schema && { type: "json_schema", schema };
 };
 
 const samplingOf = (
@@ -287,7 +291,7 @@ export const buildAnthropic = (request: ModelRequest, target: WireTarget): WireR
   const { thinking, effort, maxTokens, on } = thinkingOf(request, target, droppedParameters);
   const { choice, instruction } = choiceOf(request, target, on);
   const format = formatOf(request, target);
-  const system = systemText(request, target);
+  const system = systemText(request, format !== undefined);
   const tail: AnthropicTail = {
     max_tokens: maxTokens,
     stream: true,

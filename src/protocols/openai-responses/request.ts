@@ -85,7 +85,7 @@ export const buildResponses = (request: ModelRequest, target: WireTarget): WireR
   const maxTokens = Math.max(leastOutput, Math.min(request.maxTokens, target.maxOutput));
   const tail = tailOf(request, target, maxTokens, droppedParameters);
   const tools = request.tools.map((tool) => toolText(tool, traits.schema)).join(",");
-  const system = systemText(request, target);
+  const system = systemText(request, tail.text?.format?.type === "json_schema");
   const first = isVisible(system) ? `{"role":"${traits.systemRole}","content":${quoteJson(system)}}` : "";
   const head = `{"model":${quoteJson(request.model)}${tools === "" ? "" : `,"tools":[${tools}]`},"input":[${first}`;
   const fragments = request.messages.map(createResponsesFragmenter(request, target));

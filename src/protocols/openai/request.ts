@@ -102,7 +102,7 @@ export const buildOpenAi = (request: ModelRequest, target: WireTarget): WireRequ
   const maxTokens = Math.min(request.maxTokens, target.maxOutput);
   const tail = tailOf(request, target, maxTokens, droppedParameters);
   const tools = request.tools.map((tool) => toolText(tool, target.traits.schema)).join(",");
-  const system = systemText(request, target);
+  const system = systemText(request, tail.response_format?.type === "json_schema");
   const first = isVisible(system)
     ? `{"role":"${target.traits.systemRole}","content":${quoteJson(system)}}`
     : "";

@@ -1,13 +1,18 @@
 import type { JsonObject } from "../../chat/json.ts";
-import { isJsonObject } from "../../chat/json.ts";
+import { fieldsOf, isJsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { isList } from "./keywords.ts";
 
 const strictKeys = new Set(
-  "$schema $id type title description enum const items properties required additionalProperties anyOf $ref $defs default pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split(
+  "$schema $id type title description enum const items properties required additionalProperties anyOf $ref $defs pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems".split(
     " ",
   ),
 );
+
+const strictFormats = new Set<Json | undefined>([
+  undefined,
+  ..."date-time time date duration email hostname ipv4 ipv6 uuid".split(" "),
+]);
 
 /** Returns the schemas directly inside a schema, in the positions that strict mode allows. */
 const innerSchemas = ({
@@ -22,24 +27,36 @@ const innerSchemas = ({
   ...(isJsonObject($defs) ? Object.values($defs) : []),
 ];
 
-/** Returns whether an object schema is closed and requires all of its properties. */
-const isClosed = (schema: JsonObject): boolean => {
-  const { type, properties, required, additionalProperties } = schema as Record<string, Json | undefined>;
-  if (type !== "object" && properties === undefined) return true;
-  const names = isJsonObject(properties) ? Object.keys(properties) : [];
-  const wanted = isList(required) ? required : [];
-  return additionalProperties === false && names.every((name) => wanted.includes(name));
+/** Returns whether an object schema is closed and requires exactly its properties. */
+const isClosed = ({ properties, required = [], additionalProperties }: JsonObject): boolean => {
+  const names = new Set<Json>(Object.keys(fieldsOf(properties)));
+  const wanted = new Set(isList(required) ? required : []);
+  return additionalProperties === false && names.symmetricDifference(wanted).size === 0;
 };
 
-const fitsStrictMode = (schema: Json): boolean =>
-  isJsonObject(schema) &&
-  Object.keys(schema).every((key) => strictKeys.has(key)) &&
-  isClosed(schema) &&
-  innerSchemas(schema).every(fitsStrictMode);
+/** Returns whether a schema says what kind of values it is for, and of objects and lists what they hold. */
+const isTyped = (schema: JsonObject): boolean => {
+  const { type, anyOf, items, properties } = schema as Record<string, Json | undefined>;
+  const kinds = [type ?? []].flat();
+  if (kinds.length === 0) return isList(anyOf) && properties === undefined;
+  const holdsObject = kinds.includes("object") || properties !== undefined;
+  return (!holdsObject || isClosed(schema)) && (!kinds.includes("array") || isJsonObject(items));
+};
+
+const fitsStrictMode = (schema: Json): boolean => {
+  if (!isJsonObject(schema)) return false;
+  if ("$ref" in schema) return Object.keys(schema).length === 1;
+  return (
+    Object.keys(schema).every((key) => strictKeys.has(key)) &&
+    strictFormats.has(schema["format"]) &&
+    isTyped(schema) &&
+    innerSchemas(schema).every(fitsStrictMode)
+  );
+};
 
 /**
- * Returns whether strict modes accept an answer's schema: objects closed, every property required, known keywords
- * only.
+ * Returns whether strict modes accept an answer's schema: objects closed, every property required, every value of a
+ * known type, known keywords and formats only.
  */
 export const isStrictSchema = (schema: Json): boolean =>
-  isJsonObject(schema) && schema["type"] === "object" && fitsStrictMode(schema);
+  isJsonObject(schema) && schema["type"] === "object" && !("anyOf" in schema) && fitsStrictMode(schema);

@@ -74,11 +74,11 @@ interface Ran {
   readonly tables: Tables;
 }
 
-const started = async (budget: string, team = ""): Promise<Ran> => {
+const started = async (budget: string, team = "", yaml = yamlOf(budget, team)): Promise<Ran> => {
   const probe = { name: "probe", description: "Probes.", tools: [big] };
   const summaries: number[] = [];
   const { tables } = memoryTables();
-  const engine = await engineOf(yamlOf(budget, team), { toolboxes: [probe] });
+  const engine = await engineOf(yaml, { toolboxes: [probe] });
   const bench = openBench({ engine: watched(engine, summaries), tables });
   bench.ok("create");
   bench.send("Go");
@@ -92,6 +92,19 @@ const ran = async (budget: string, team = ""): Promise<Ran> => {
   checkInvariants(done.bench, ["in_1"]);
   return done;
 };
+
+test.each(["usage: null", "fail: [{ error: truncated_stream, times: 1 }]"])(
+  "MO-32 EF-26: a summary of which the provider reports no tokens is booked with those that it was sent (%s)",
+  async (how) => {
+    const usage = "usage: { input: 900, output: 100 }";
+    const yaml = yamlOf("max_cost_usd: 99").replace(usage, how);
+    const { bench } = await started("", "", yaml);
+    const [sent] = dataOf(bench, "llm_request_start").filter(({ purpose }) => purpose === "compaction");
+    const [row] = bench.ledger().filter(({ purpose }) => purpose === "compaction");
+    expect(sent).toBeDefined();
+    expect(row).toMatchObject({ estimated: true, usage: { input: sent?.estimated_tokens } });
+  },
+);
 
 test("EF-26 RE-4: a summary is booked on the run, the session and the lease", async () => {
   const { bench, summaries, tables } = await ran("max_cost_usd: 9");
