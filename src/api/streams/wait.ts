@@ -44,7 +44,14 @@ function splitWait(
   return refuseParameter("wait", `is a number of seconds from 0 to ${limits.wait_seconds}.`, "out_of_range");
 }
 
-const watchedTypes = ["input_applied", "input_withdrawn", "input_returned", "run_waiting", "run_end"];
+const watchedTypes = [
+  "input_applied",
+  "input_withdrawn",
+  "input_returned",
+  "run_waiting",
+  "run_end",
+  "tool_call_end",
+];
 
 /** Lets the sender follow its own input even if its key may only write; only the ids and kinds of asks are revealed. */
 const allowReading = (context: SessionRequestContext): SessionRequestContext => ({
@@ -60,24 +67,6 @@ interface AwaitedAsk {
 
 const fieldsIn = (list: unknown): readonly RequestFields[] => (Array.isArray(list) ? list.map(fieldsOf) : []);
 
-/**
- * Lists the open asks that a run, or else the active one, waits for if only answers can continue the session;
- * otherwise none.
- */
-async function readAwaitedAsks(
-  context: SessionRequestContext,
-  asked: string | null,
-): Promise<readonly AwaitedAsk[]> {
-  const session = await callSession(context, { op: "get", params: {} });
-  const { status, waiting_for, active_run } = fieldsOf(JSON.parse(session.json));
-  const reasons = fieldsIn(waiting_for).filter(({ kind }) => kind !== "thread");
-  const needsAnswer = reasons.length > 0 && reasons.every(({ kind }) => kind === "ask");
-  const run = asked ?? active_run;
-  if (status !== "waiting" || !needsAnswer || typeof run !== "string") return [];
-  const asks = await callSession(context, { op: "asks", params: { run, limit: 200 } });
-  return fieldsIn(fieldsOf(JSON.parse(asks.json))["data"]).map(({ id, kind }) => ({ id, kind }));
-}
-
 /** Outcome of waiting: the run that ended with the input, or the asks whose answers it needs to go on, or neither. */
 interface WaitOutcome {
   readonly run?: string;
@@ -90,15 +79,38 @@ interface InputProgress {
   readonly seq: number;
   readonly run: string | null;
   readonly live: boolean;
-  /** Whether a wait for answers was seen, or may have begun before the receipt. */
+  /** Whether only answers may be left that can continue the session, so that it has to be asked. */
   readonly doubtful: boolean;
+  /** Whether asks were open when it was asked last: the end of other work then leaves only answers. */
+  readonly asking: boolean;
   readonly outcome: WaitOutcome | null;
+}
+
+/**
+ * Reads the open asks that a run, or else the active one, waits for: an outcome if only answers can continue the
+ * session.
+ */
+async function readAsks(
+  context: SessionRequestContext,
+  asked: string | null,
+): Promise<Pick<InputProgress, "doubtful" | "asking" | "outcome">> {
+  const session = await callSession(context, { op: "get", params: {} });
+  const { status, waiting_for, active_run, open_asks } = fieldsOf(JSON.parse(session.json));
+  const asking = Array.isArray(open_asks) && open_asks.length > 0;
+  const reasons = fieldsIn(waiting_for).filter(({ kind }) => kind !== "thread");
+  const needsAnswer = reasons.length > 0 && reasons.every(({ kind }) => kind === "ask");
+  const run = asked ?? active_run;
+  if (status !== "waiting" || !needsAnswer || typeof run !== "string")
+    return { doubtful: false, asking, outcome: null };
+  const found = await callSession(context, { op: "asks", params: { run, limit: 200 } });
+  const asks = fieldsIn(fieldsOf(JSON.parse(found.json))["data"]).map(({ id, kind }) => ({ id, kind }));
+  return { doubtful: false, asking, outcome: asks.length > 0 ? { asks } : null };
 }
 
 /** Returns what an event changes. */
 function changeBy(
   { type, run: its, data }: NonNullable<ReturnType<typeof eventOfFrame>>,
-  { run }: InputProgress,
+  { run, doubtful, asking }: InputProgress,
   input: string,
 ): Partial<InputProgress> {
   const isOwn = data["input"] === input;
@@ -111,7 +123,9 @@ function changeBy(
     case "run_waiting":
       return { doubtful: true };
     case "run_end":
-      return run !== null && its === run ? { outcome: { run } } : {};
+      return run !== null && its === run ? { outcome: { run } } : { doubtful: doubtful || asking };
+    case "tool_call_end":
+      return { doubtful: doubtful || asking };
     default:
       return {};
   }
@@ -135,8 +149,7 @@ async function followInput(
     progress = advanceProgress(progress, frame, input);
     if (progress.outcome !== null) break;
     if (!progress.live || !progress.doubtful) continue;
-    const asks = await readAwaitedAsks(context, progress.run);
-    progress = { ...progress, doubtful: false, outcome: asks.length > 0 ? { asks } : null };
+    progress = { ...progress, ...(await readAsks(context, progress.run)) };
     if (progress.outcome !== null) break;
   }
   return progress;
@@ -192,7 +205,14 @@ async function followToOutcome(
   { input, run, seq }: Receipt,
   over: AbortSignal,
 ): Promise<WaitOutcome> {
-  let progress: InputProgress = { seq, run, live: false, doubtful: run === null, outcome: null };
+  let progress: InputProgress = {
+    seq,
+    run,
+    live: false,
+    doubtful: run === null,
+    asking: false,
+    outcome: null,
+  };
   while (progress.outcome === null && !over.aborted) {
     try {
       const next = await watchInput(context, input, progress, over);
