@@ -79,10 +79,10 @@ interface InputProgress {
   readonly seq: number;
   readonly run: string | null;
   readonly live: boolean;
-  /** Whether only answers may be left that can continue the session, so that it has to be asked. */
-  readonly doubtful: boolean;
-  /** Whether asks were open when it was asked last: the end of other work then leaves only answers. */
+  /** Whether asks may be open, beside which other work may end. */
   readonly asking: boolean;
+  /** Whether only answers may be left that can continue the session: it has to be read. */
+  readonly doubtful: boolean;
   readonly outcome: WaitOutcome | null;
 }
 
@@ -110,7 +110,7 @@ async function readAsks(
 /** Returns what an event changes. */
 function changeBy(
   { type, run: its, data }: NonNullable<ReturnType<typeof eventOfFrame>>,
-  { run, doubtful, asking }: InputProgress,
+  { run, asking }: InputProgress,
   input: string,
 ): Partial<InputProgress> {
   const isOwn = data["input"] === input;
@@ -121,11 +121,11 @@ function changeBy(
     case "input_returned":
       return isOwn ? { outcome: {} } : {};
     case "run_waiting":
-      return { doubtful: true };
+      return { doubtful: true, asking: true };
     case "run_end":
-      return run !== null && its === run ? { outcome: { run } } : { doubtful: doubtful || asking };
+      return run !== null && its === run ? { outcome: { run } } : { doubtful: asking };
     case "tool_call_end":
-      return { doubtful: doubtful || asking };
+      return { doubtful: asking };
     default:
       return {};
   }
@@ -210,7 +210,7 @@ async function followToOutcome(
     run,
     live: false,
     doubtful: run === null,
-    asking: false,
+    asking: run === null,
     outcome: null,
   };
   while (progress.outcome === null && !over.aborted) {
