@@ -133,9 +133,20 @@ describe("SE-28 SE-29: questions", () => {
       status: 200,
     });
     expect(headOf(bench)).toBe(head);
-    expect(refused(bench, "answer", { ask, decision: "answer", text: "y" })).toBe("ask_already_resolved");
+    expect(bench.perform("answer", { ask, decision: "answer", text: "y" })).toMatchObject({
+      problem: { code: "ask_already_resolved", detail: "another answer came first: answer, by key1" },
+    });
     await bench.idle();
     expect(results(bench)).toEqual(["ok: x"]);
+  });
+
+  test("SE-29: an answer to an ask whose run was cancelled is told so, and of no other answer", async () => {
+    const { bench } = await asking("{ question: q }");
+    const ask = onlyAsk(bench);
+    bench.ok("cancel");
+    expect(bench.perform("answer", { ask, decision: "answer", text: "x" })).toMatchObject({
+      problem: { code: "ask_already_resolved", detail: "the ask was cancelled with what it was about" },
+    });
   });
 
   test("SE-29 ★: an answer for A never reaches B, nor another session", async () => {

@@ -24,7 +24,8 @@ export const problemSentences: Readonly<Record<ProblemCode, string>> = {
     "A run is under way. Wait for it, or send with `on_busy: queue`, `steer`, `interrupt` or `rollback`.",
   conflict: "The current state does not allow the request; the detail says why.",
   run_not_active: "The run that the request names is over. `meta.run` names the active one.",
-  ask_already_resolved: "Another answer arrived first.",
+  ask_already_resolved:
+    "Another answer arrived first, or the ask was cancelled with what it was about; the detail says which.",
   input_already_applied: "The message has already been applied, withdrawn or returned.",
   cursor_ahead:
     "`after` is beyond the newest event, which `meta.head_seq` names: the client has another session's log.",
