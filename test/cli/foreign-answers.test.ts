@@ -188,6 +188,21 @@ test("AP-53: send --wait with a key that may read no asks tells that somebody is
   });
 });
 
+test.each(["withdrawn", "returned"])(
+  "AP-53: send --wait with a message that is %s says that no run answers it",
+  async (status) => {
+    const url = await serve(({ method }, response) =>
+      method === "POST"
+        ? say(response, 202, { ...receipt, status, run: null })
+        : say(response, 200, { data: [], next_cursor: null }),
+    );
+    expect(await call(["send", "s_1", "hi", "--wait"], { LIMPET_URL: url })).toEqual({
+      code: 1,
+      said: `the message was ${status}; no run answers it\n`,
+    });
+  },
+);
+
 test("AP-53: a server that never answers is given up, and that is told", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
   const url = await serve(() => vi.advanceTimersByTime(60_000));

@@ -59,18 +59,13 @@ const allowReading = (context: SessionRequestContext): SessionRequestContext => 
   principal: { ...context.principal, scopes: [...context.principal.scopes, "sessions:read", "asks:answer"] },
 });
 
-/** Open ask, as much of it as the sender of a message has to know. */
-interface AwaitedAsk {
-  readonly id: unknown;
-  readonly kind: unknown;
-}
-
 const fieldsIn = (list: unknown): readonly RequestFields[] => (Array.isArray(list) ? list.map(fieldsOf) : []);
 
-/** Outcome of waiting: the run that ended with the input, or the asks whose answers it needs to go on, or neither. */
+/** Outcome of waiting: the run that ended with the input, or what its receipt says by now, or neither. */
 interface WaitOutcome {
   readonly run?: string;
-  readonly asks?: readonly AwaitedAsk[];
+  /** The asks whose answers the run needs to go on, or the end of an input that no run takes up. */
+  readonly receipt?: RequestFields;
 }
 
 /** State of an input according to the stream so far. */
@@ -104,7 +99,7 @@ async function readAsks(
     return { doubtful: false, asking, outcome: null };
   const found = await callSession(context, { op: "asks", params: { run, limit: 200 } });
   const asks = fieldsIn(fieldsOf(JSON.parse(found.json))["data"]).map(({ id, kind }) => ({ id, kind }));
-  return { doubtful: false, asking, outcome: asks.length > 0 ? { asks } : null };
+  return { doubtful: false, asking, outcome: asks.length > 0 ? { receipt: { asks } } : null };
 }
 
 /** Returns what an event changes. */
@@ -119,7 +114,7 @@ function changeBy(
       return isOwn ? { run: its ?? run } : {};
     case "input_withdrawn":
     case "input_returned":
-      return isOwn ? { outcome: {} } : {};
+      return isOwn ? { outcome: { receipt: { status: type.slice("input_".length), run: null } } } : {};
     case "run_waiting":
       return { doubtful: true, asking: true };
     case "run_end":
@@ -244,7 +239,7 @@ async function waitForRun(
   }
 }
 
-/** Sends an input: 202 with the receipt and the asks that the run waits for, or 200 with the run if it ended within `wait` seconds. */
+/** Sends an input: 202 with the receipt, and the asks that the run waits for, or 200 with the run if it ended within `wait` seconds. */
 export async function sendAndWait(
   context: SessionRequestContext,
   body: RequestFields,
@@ -257,14 +252,10 @@ export async function sendAndWait(
   if (wait === 0) return toResponse(reply);
   const reader = allowReading(context);
   const receipt = receiptOf(reply.json);
-  const { run, asks } =
+  const { run, receipt: now } =
     receipt.ended && receipt.run !== null ? { run: receipt.run } : await waitForRun(reader, receipt, wait);
   if (run === undefined)
-    return toResponse(
-      asks === undefined
-        ? reply
-        : { ...reply, json: JSON.stringify({ ...fieldsOf(JSON.parse(reply.json)), asks }) },
-    );
+    return toResponse({ ...reply, json: JSON.stringify({ ...fieldsOf(JSON.parse(reply.json)), ...now }) });
   const ended = await callSession(reader, { op: "run", params: { run } });
   return toResponse({ ...reply, status: 200, json: ended.json });
 }

@@ -201,11 +201,16 @@ const endText = (result: { readonly text: string; readonly error: string | null 
 
 type OpenAsks = Awaited<ReturnType<typeof openAsks>>;
 
-/** Returns the lines about a run that has not ended in time: what it waits for, and how to continue. */
-const goingOnLines = (session: string, asks: OpenAsks, isAsked: boolean): readonly string[] => {
+/** Returns whether no run takes up a message any more. */
+const isGone = (answer: AnswerOf<"send">): boolean =>
+  "status" in answer && (answer.status === "withdrawn" || answer.status === "returned");
+
+/** Returns the lines about a message without the end of a run in time: what it waits for, and how to continue. */
+const goingOnLines = (session: string, asks: OpenAsks, answer: AnswerOf<"send">): readonly string[] => {
+  if ("status" in answer && isGone(answer)) return [`the message was ${answer.status}; no run answers it`];
   if (asks.length > 0)
     return ["the session waits for an answer:", ...asks.flatMap((ask) => commandLines(session, ask))];
-  return isAsked
+  return "asks" in answer
     ? ["the session waits for an answer that this key may not see"]
     : [`it goes on: limpet chat ${session}`];
 };
@@ -234,10 +239,11 @@ const sessionFor = async ({ client, flags, person }: RemoteContext, given: strin
  * Returns the exit code of a command that waited for a run: if the run has not ended, the answer is a receipt
  * without a state.
  */
-const codeOf = (answer: object): ExitCode => {
+const codeOf = (answer: AnswerOf<"send">): ExitCode => {
   const state = "state" in answer ? answer.state : null;
   if (state === "completed") return exitCodes.fine;
-  return state === "failed" || state === "cancelled" ? exitCodes.diagnostics : exitCodes.unfinished;
+  const isLost = state === "failed" || state === "cancelled" || isGone(answer);
+  return isLost ? exitCodes.diagnostics : exitCodes.unfinished;
 };
 
 type SessionInput = Omit<ParamsOf<"send">, "session" | "wait">;
@@ -256,7 +262,8 @@ const sendAndWait = async (
   for (let count = 1; ; count += 1) {
     // A caller that waits gets the run if it has ended in time, otherwise the receipt.
     const answer = await client.sessions.get(session).send(sent);
-    if ("result" in answer || "asks" in answer || count === waits) return answer;
+    const isOver = "result" in answer || "asks" in answer || isGone(answer);
+    if (isOver || count === waits) return answer;
   }
 };
 
@@ -272,8 +279,7 @@ const awaitAnswer = async (
   show({ session, ...answer, ...(asks.length > 0 && { asks }) }, () =>
     said === undefined ? [] : [toPlainText(said)],
   );
-  if (said === undefined && flags.json !== true)
-    goingOnLines(session, asks, "asks" in answer).forEach(person.warn);
+  if (said === undefined && flags.json !== true) goingOnLines(session, asks, answer).forEach(person.warn);
   return codeOf(answer);
 };
 
