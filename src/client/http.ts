@@ -115,23 +115,18 @@ const foreignWords = (url: URL): string => {
   return origin === url.origin ? "" : `, and does it allow ${origin}`;
 };
 
-/** Reads an answer to its end; one that breaks off was not received. */
-const readText = async (response: Response): Promise<string> => {
-  try {
-    return await response.text();
-  } catch {
+/** Reads an answer as JSON. One that breaks off was not received, and another than a Limpet's may come from a gateway before it. */
+const readBody = async <T>(response: Response, isOurs: (body: unknown) => body is T): Promise<T> => {
+  const { ok, status } = response;
+  const text = await response.text().catch(() => {
     throw unreachable("the connection broke off");
-  }
-};
-
-const readProblem = async (response: Response): Promise<ProblemBody> => {
-  const body = parseJson(await readText(response));
-  if (isProblem(body)) return body;
-  const detail = `the server answered ${response.status} without saying why; is it a Limpet?`;
-  return clientProblem("unreadable_answer", detail, {
-    status: response.status,
-    retryable: response.status >= 502,
   });
+  const body = parseJson(text);
+  if (isOurs(body)) return body;
+  const detail = `no Limpet answered ${status}, but a gateway or another server`;
+  throw new LimpetError(
+    clientProblem("unreadable_answer", detail, { status, retryable: ok || status >= 502 }),
+  );
 };
 
 const optionNames: readonly string[] = [
@@ -206,9 +201,11 @@ export const createHttp = (options: ClientOptions): Http => {
     const first = await attempt(request);
     const response = first.status === 401 && renewToken() ? await attempt(request) : first;
     if (response.ok) return response;
-    throw new LimpetError(await readProblem(response));
+    throw new LimpetError(await readBody(response, isProblem));
   };
-  const json = async (request: ClientRequest): Promise<unknown> =>
-    parseJson(await readText(await fetch(request)));
+  const json = async (request: ClientRequest): Promise<unknown> => {
+    const response = await fetch(request);
+    return readBody(response, (body): body is unknown => body !== null || response.status === 204);
+  };
   return { url, token, renewToken, fetch, json };
 };

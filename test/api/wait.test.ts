@@ -126,6 +126,20 @@ test("AP-18: 202 with the open asks when only an answer can go on, now or from t
   expect(before.calls.at(-1)?.params).toEqual({ run: "run_0", limit: 200 });
 });
 
+test.each(["withdrawn", "returned"])(
+  "AP-18: who waits with a message that is %s is told so, and not that it waits still",
+  async (status) => {
+    const queued = accepted({ input: "in_2", status: "accepted", run: "run_1", seq: 9 }, { status: 202 });
+    const { socket, answer } = await sending({ send: queued }, `${S}/messages`, 60);
+    await socket.received(1);
+    socket.say({ type: "welcome" }, { type: "live", seq: 9 });
+    socket.say(event(10, `input_${status}`, { input: "in_2" }));
+    const response = await answer;
+    const receipt = { input: "in_2", status, run: null, seq: 9 };
+    expect([response.status, await response.json()]).toEqual([202, receipt]);
+  },
+);
+
 test("AP-18: an ask that is answered while it is looked for does not end the waiting", async () => {
   const asking = accepted({ status: "waiting", waiting_for: [{ kind: "ask", ask: "a1" }] });
   const { socket, answer } = await sending({ get: asking, asks: accepted({ data: [] }) }, S, 60);

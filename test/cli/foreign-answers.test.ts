@@ -1,7 +1,8 @@
 import { createServer } from "node:http";
-import type { RequestListener, Server } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { once } from "node:events";
+import { json } from "node:stream/consumers";
 import { afterEach, expect, test, vi } from "vitest";
 import type { Person } from "../../src/cli/client/person.ts";
 import { run } from "../../src/cli/run.ts";
@@ -149,6 +150,56 @@ test.each([
     });
     expect(await call(line.split(" "), { LIMPET_URL: url })).toEqual({ code: 0, said });
     expect([keys.length, new Set(keys).size]).toEqual([2, 1]);
+  },
+);
+
+/** Answers as a Limpet does. */
+const say = (response: ServerResponse, status: number, value: object): void =>
+  void response
+    .writeHead(status, { "Content-Type": "application/json", "Request-Id": "r" })
+    .end(JSON.stringify(value));
+
+const receipt = { input: "in_1", status: "applied", run: "run_1", seq: 1 };
+
+test("AP-53: send --wait holds no request for longer than proxies do, and waits on for the same run", async () => {
+  const asked: { readonly key: unknown; readonly wait: number }[] = [];
+  const take = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    if (request.method === "GET") return say(response, 200, { data: [], next_cursor: null });
+    const { wait } = (await json(request)) as { readonly wait: number };
+    asked.push({ key: request.headers["idempotency-key"], wait });
+    if (asked.length < 3) say(response, 202, receipt);
+    else say(response, 200, { id: "run_1", state: "completed", result: { text: "Aye.", error: null } });
+  };
+  const url = await serve((request, response) => void take(request, response));
+  const outcome = await call(["send", "s_1", "hi", "--wait"], { LIMPET_URL: url });
+  expect(outcome).toEqual({ code: 0, said: "Aye.\n" });
+  expect(new Set(asked.map(({ key }) => key)).size).toBe(1);
+  expect(Math.max(...asked.map(({ wait }) => wait))).toBeLessThan(60);
+});
+
+test("AP-53: send --wait with a key that may read no asks tells that somebody is asked, and not that it failed", async () => {
+  const url = await serve(({ method }, response) => {
+    if (method === "POST") say(response, 202, { ...receipt, asks: [{ id: "a_1", kind: "question" }] });
+    else say(response, 403, { code: "scope_missing", status: 403, detail: "no", retryable: false });
+  });
+  expect(await call(["send", "s_1", "hi", "--wait"], { LIMPET_URL: url })).toEqual({
+    code: 4,
+    said: "the session waits for an answer that this key may not see\n",
+  });
+});
+
+test.each(["withdrawn", "returned"])(
+  "AP-53: send --wait with a message that is %s says that no run answers it",
+  async (status) => {
+    const url = await serve(({ method }, response) =>
+      method === "POST"
+        ? say(response, 202, { ...receipt, status, run: null })
+        : say(response, 200, { data: [], next_cursor: null }),
+    );
+    expect(await call(["send", "s_1", "hi", "--wait"], { LIMPET_URL: url })).toEqual({
+      code: 1,
+      said: `the message was ${status}; no run answers it\n`,
+    });
   },
 );
 

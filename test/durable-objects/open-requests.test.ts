@@ -16,6 +16,14 @@ test("AP-18: a request that waits for a run outlives crashes of the object, and 
   expect(await answer).toMatchObject({ status: 200, body: { state: "completed", turns: 2 } });
 });
 
+test("AP-18: a request that waits is answered as soon as only a person can go on, also if an agent worked on beside the question", async () => {
+  const session = await create("elder");
+  const answer = session.call("POST", "/messages", { body: { content: "Ask beside", wait: 20 } });
+  while (executionsOf(session.id).length === 0) await scheduler.wait(2);
+  letGo(session.id);
+  expect(await answer).toMatchObject({ status: 202, body: { asks: [{ kind: "question" }] } });
+});
+
 test("AP-21 AP-26 RE-V10: a stream of server-sent events that nobody reads is not paced like a reader that knows no acknowledgements", async () => {
   const session = await create("big");
   for (const input of ["i1", "i2"]) {

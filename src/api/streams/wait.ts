@@ -44,7 +44,14 @@ function splitWait(
   return refuseParameter("wait", `is a number of seconds from 0 to ${limits.wait_seconds}.`, "out_of_range");
 }
 
-const watchedTypes = ["input_applied", "input_withdrawn", "input_returned", "run_waiting", "run_end"];
+const watchedTypes = [
+  "input_applied",
+  "input_withdrawn",
+  "input_returned",
+  "run_waiting",
+  "run_end",
+  "tool_call_end",
+];
 
 /** Lets the sender follow its own input even if its key may only write; only the ids and kinds of asks are revealed. */
 const allowReading = (context: SessionRequestContext): SessionRequestContext => ({
@@ -52,36 +59,13 @@ const allowReading = (context: SessionRequestContext): SessionRequestContext => 
   principal: { ...context.principal, scopes: [...context.principal.scopes, "sessions:read", "asks:answer"] },
 });
 
-/** Open ask, as much of it as the sender of a message has to know. */
-interface AwaitedAsk {
-  readonly id: unknown;
-  readonly kind: unknown;
-}
-
 const fieldsIn = (list: unknown): readonly RequestFields[] => (Array.isArray(list) ? list.map(fieldsOf) : []);
 
-/**
- * Lists the open asks that a run, or else the active one, waits for if only answers can continue the session;
- * otherwise none.
- */
-async function readAwaitedAsks(
-  context: SessionRequestContext,
-  asked: string | null,
-): Promise<readonly AwaitedAsk[]> {
-  const session = await callSession(context, { op: "get", params: {} });
-  const { status, waiting_for, active_run } = fieldsOf(JSON.parse(session.json));
-  const reasons = fieldsIn(waiting_for).filter(({ kind }) => kind !== "thread");
-  const needsAnswer = reasons.length > 0 && reasons.every(({ kind }) => kind === "ask");
-  const run = asked ?? active_run;
-  if (status !== "waiting" || !needsAnswer || typeof run !== "string") return [];
-  const asks = await callSession(context, { op: "asks", params: { run, limit: 200 } });
-  return fieldsIn(fieldsOf(JSON.parse(asks.json))["data"]).map(({ id, kind }) => ({ id, kind }));
-}
-
-/** Outcome of waiting: the run that ended with the input, or the asks whose answers it needs to go on, or neither. */
+/** Outcome of waiting: the run that ended with the input, or what its receipt says by now, or neither. */
 interface WaitOutcome {
   readonly run?: string;
-  readonly asks?: readonly AwaitedAsk[];
+  /** The asks whose answers the run needs to go on, or the end of an input that no run takes up. */
+  readonly receipt?: RequestFields;
 }
 
 /** State of an input according to the stream so far. */
@@ -90,15 +74,38 @@ interface InputProgress {
   readonly seq: number;
   readonly run: string | null;
   readonly live: boolean;
-  /** Whether a wait for answers was seen, or may have begun before the receipt. */
+  /** Whether asks may be open, beside which other work may end. */
+  readonly asking: boolean;
+  /** Whether only answers may be left that can continue the session: it has to be read. */
   readonly doubtful: boolean;
   readonly outcome: WaitOutcome | null;
+}
+
+/**
+ * Reads the open asks that a run, or else the active one, waits for: an outcome if only answers can continue the
+ * session.
+ */
+async function readAsks(
+  context: SessionRequestContext,
+  asked: string | null,
+): Promise<Pick<InputProgress, "doubtful" | "asking" | "outcome">> {
+  const session = await callSession(context, { op: "get", params: {} });
+  const { status, waiting_for, active_run, open_asks } = fieldsOf(JSON.parse(session.json));
+  const asking = Array.isArray(open_asks) && open_asks.length > 0;
+  const reasons = fieldsIn(waiting_for).filter(({ kind }) => kind !== "thread");
+  const needsAnswer = reasons.length > 0 && reasons.every(({ kind }) => kind === "ask");
+  const run = asked ?? active_run;
+  if (status !== "waiting" || !needsAnswer || typeof run !== "string")
+    return { doubtful: false, asking, outcome: null };
+  const found = await callSession(context, { op: "asks", params: { run, limit: 200 } });
+  const asks = fieldsIn(fieldsOf(JSON.parse(found.json))["data"]).map(({ id, kind }) => ({ id, kind }));
+  return { doubtful: false, asking, outcome: asks.length > 0 ? { receipt: { asks } } : null };
 }
 
 /** Returns what an event changes. */
 function changeBy(
   { type, run: its, data }: NonNullable<ReturnType<typeof eventOfFrame>>,
-  { run }: InputProgress,
+  { run, asking }: InputProgress,
   input: string,
 ): Partial<InputProgress> {
   const isOwn = data["input"] === input;
@@ -107,11 +114,13 @@ function changeBy(
       return isOwn ? { run: its ?? run } : {};
     case "input_withdrawn":
     case "input_returned":
-      return isOwn ? { outcome: {} } : {};
+      return isOwn ? { outcome: { receipt: { status: type.slice("input_".length), run: null } } } : {};
     case "run_waiting":
-      return { doubtful: true };
+      return { doubtful: true, asking: true };
     case "run_end":
-      return run !== null && its === run ? { outcome: { run } } : {};
+      return run !== null && its === run ? { outcome: { run } } : { doubtful: asking };
+    case "tool_call_end":
+      return { doubtful: asking };
     default:
       return {};
   }
@@ -135,8 +144,7 @@ async function followInput(
     progress = advanceProgress(progress, frame, input);
     if (progress.outcome !== null) break;
     if (!progress.live || !progress.doubtful) continue;
-    const asks = await readAwaitedAsks(context, progress.run);
-    progress = { ...progress, doubtful: false, outcome: asks.length > 0 ? { asks } : null };
+    progress = { ...progress, ...(await readAsks(context, progress.run)) };
     if (progress.outcome !== null) break;
   }
   return progress;
@@ -192,7 +200,14 @@ async function followToOutcome(
   { input, run, seq }: Receipt,
   over: AbortSignal,
 ): Promise<WaitOutcome> {
-  let progress: InputProgress = { seq, run, live: false, doubtful: run === null, outcome: null };
+  let progress: InputProgress = {
+    seq,
+    run,
+    live: false,
+    doubtful: run === null,
+    asking: run === null,
+    outcome: null,
+  };
   while (progress.outcome === null && !over.aborted) {
     try {
       const next = await watchInput(context, input, progress, over);
@@ -224,7 +239,7 @@ async function waitForRun(
   }
 }
 
-/** Sends an input: 202 with the receipt and the asks that the run waits for, or 200 with the run if it ended within `wait` seconds. */
+/** Sends an input: 202 with the receipt, and the asks that the run waits for, or 200 with the run if it ended within `wait` seconds. */
 export async function sendAndWait(
   context: SessionRequestContext,
   body: RequestFields,
@@ -237,14 +252,10 @@ export async function sendAndWait(
   if (wait === 0) return toResponse(reply);
   const reader = allowReading(context);
   const receipt = receiptOf(reply.json);
-  const { run, asks } =
+  const { run, receipt: now } =
     receipt.ended && receipt.run !== null ? { run: receipt.run } : await waitForRun(reader, receipt, wait);
   if (run === undefined)
-    return toResponse(
-      asks === undefined
-        ? reply
-        : { ...reply, json: JSON.stringify({ ...fieldsOf(JSON.parse(reply.json)), asks }) },
-    );
+    return toResponse({ ...reply, json: JSON.stringify({ ...fieldsOf(JSON.parse(reply.json)), ...now }) });
   const ended = await callSession(reader, { op: "run", params: { run } });
   return toResponse({ ...reply, status: 200, json: ended.json });
 }

@@ -1,4 +1,4 @@
-import type { LimpetClient, ParamsOf } from "../../client/index.ts";
+import type { AnswerOf, LimpetClient, ParamsOf } from "../../client/index.ts";
 import { LimpetError } from "../../client/index.ts";
 import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
@@ -52,15 +52,20 @@ const listSessions = async ({ client, flags, show, person }: RemoteContext): Pro
   return exitCodes.fine;
 };
 
-/** Lists the sessions that wait for anything; none for a key that may not list sessions. */
-const waitingSessions = async (client: LimpetClient): Promise<readonly string[]> => {
+/** Returns a list, which is empty for a key that may not read it. */
+const unlessForbidden = async <T>(list: Promise<readonly T[]>): Promise<readonly T[]> => {
   try {
-    const { data } = await client.sessions.list({ status: "waiting", limit: pageLimit });
-    return data.map(({ id }) => id);
+    return await list;
   } catch (fault) {
     if (fault instanceof LimpetError && fault.problem.status === 403) return [];
     throw fault;
   }
+};
+
+/** Lists the sessions that wait for anything. */
+const waitingSessions = async (client: LimpetClient): Promise<readonly string[]> => {
+  const { data } = await client.sessions.list({ status: "waiting", limit: pageLimit });
+  return data.map(({ id }) => id);
 };
 
 /** Returns the lines for a key without asks, and how to see what sessions wait for. */
@@ -88,7 +93,7 @@ const listAsks = async ({ client, names, flags, show }: RemoteContext): Promise<
   // The list over all sessions omits what the key may not answer; that of one session does not.
   const isForAll = session === undefined && data.length === 0 && flags.json !== true;
   const nothing = isForAll
-    ? nothingAskedLines(await waitingSessions(client))
+    ? nothingAskedLines(await unlessForbidden(waitingSessions(client)))
     : ["Nobody is asked anything in this session."];
   show(data, () =>
     data.length === 0
@@ -196,11 +201,19 @@ const endText = (result: { readonly text: string; readonly error: string | null 
 
 type OpenAsks = Awaited<ReturnType<typeof openAsks>>;
 
-/** Returns the lines about a run that has not ended in time: what it waits for, and how to continue. */
-const goingOnLines = (session: string, asks: OpenAsks): readonly string[] =>
-  asks.length === 0
-    ? [`it goes on: limpet chat ${session}`]
-    : ["the session waits for an answer:", ...asks.flatMap((ask) => commandLines(session, ask))];
+/** Returns whether no run takes up a message any more. */
+const isGone = (answer: AnswerOf<"send">): boolean =>
+  "status" in answer && (answer.status === "withdrawn" || answer.status === "returned");
+
+/** Returns the lines about a message without the end of a run in time: what it waits for, and how to continue. */
+const goingOnLines = (session: string, asks: OpenAsks, answer: AnswerOf<"send">): readonly string[] => {
+  if ("status" in answer && isGone(answer)) return [`the message was ${answer.status}; no run answers it`];
+  if (asks.length > 0)
+    return ["the session waits for an answer:", ...asks.flatMap((ask) => commandLines(session, ask))];
+  return "asks" in answer
+    ? ["the session waits for an answer that this key may not see"]
+    : [`it goes on: limpet chat ${session}`];
+};
 
 const agentOf = ({ agent }: CommandFlags): { readonly agent?: string } =>
   agent === undefined ? {} : { agent };
@@ -226,13 +239,33 @@ const sessionFor = async ({ client, flags, person }: RemoteContext, given: strin
  * Returns the exit code of a command that waited for a run: if the run has not ended, the answer is a receipt
  * without a state.
  */
-const codeOf = (answer: object): ExitCode => {
+const codeOf = (answer: AnswerOf<"send">): ExitCode => {
   const state = "state" in answer ? answer.state : null;
   if (state === "completed") return exitCodes.fine;
-  return state === "failed" || state === "cancelled" ? exitCodes.diagnostics : exitCodes.unfinished;
+  const isLost = state === "failed" || state === "cancelled" || isGone(answer);
+  return isLost ? exitCodes.diagnostics : exitCodes.unfinished;
 };
 
-type SessionInput = Omit<ParamsOf<"send">, "session">;
+type SessionInput = Omit<ParamsOf<"send">, "session" | "wait">;
+
+/** Seconds of one request that waits for a run, shorter than proxies allow, and how many of them make 300 s. */
+const waitAtOnce = 50;
+const waits = 6;
+
+/** Sends an input and waits for its run: each further request with its id waits on. */
+const sendAndWait = async (
+  client: LimpetClient,
+  session: string,
+  input: SessionInput,
+): Promise<AnswerOf<"send">> => {
+  const sent = { ...input, id: crypto.randomUUID(), wait: waitAtOnce };
+  for (let count = 1; ; count += 1) {
+    // A caller that waits gets the run if it has ended in time, otherwise the receipt.
+    const answer = await client.sessions.get(session).send(sent);
+    const isOver = "result" in answer || "asks" in answer || isGone(answer);
+    if (isOver || count === waits) return answer;
+  }
+};
 
 /** Sends an input and prints the answer of its run; if the run goes on, also reports what it waits for. */
 const awaitAnswer = async (
@@ -240,14 +273,13 @@ const awaitAnswer = async (
   session: string,
   input: SessionInput,
 ): Promise<ExitCode> => {
-  // A caller that waits gets the run if it has ended in time, otherwise the receipt.
-  const answer = await client.sessions.get(session).send({ ...input, wait: 300 });
+  const answer = await sendAndWait(client, session, input);
   const said = "result" in answer ? endText(answer.result) : undefined;
-  const asks = said === undefined ? await openAsks(client, session) : [];
+  const asks = said === undefined ? await unlessForbidden(openAsks(client, session)) : [];
   show({ session, ...answer, ...(asks.length > 0 && { asks }) }, () =>
     said === undefined ? [] : [toPlainText(said)],
   );
-  if (said === undefined && flags.json !== true) goingOnLines(session, asks).forEach(person.warn);
+  if (said === undefined && flags.json !== true) goingOnLines(session, asks, answer).forEach(person.warn);
   return codeOf(answer);
 };
 

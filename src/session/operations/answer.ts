@@ -177,15 +177,15 @@ const refuseMisplaced = ({ kind }: Ask, { decision, ...given }: GivenAnswer): vo
 
 /** Answers a repeat of the winning answer with 200 again; any other answer comes too late. */
 const answerClosedAsk = (draft: Draft, ask: Ask, given: GivenAnswer): CommandAnswer => {
-  if (ask.status === "expired") return refuse("ask_expired", "the ask expired; its default was applied");
-  if (ask.status === "resolved" && canonicalJson(ask.resolution?.body) === canonicalJson(given))
-    return acceptedAnswer(draft, ask);
-  if (ask.resolution === undefined)
+  const { status, resolution } = ask;
+  if (status === "expired") return refuse("ask_expired", "the ask expired; its default was applied");
+  if (resolution === undefined)
     return refuse(
       "ask_already_resolved",
       "nobody has to answer this any more: its run is over, or needs no answer",
     );
-  const { decision, by } = ask.resolution;
+  if (canonicalJson(resolution.body) === canonicalJson(given)) return acceptedAnswer(draft, ask);
+  const { decision, by } = resolution;
   return refuse("ask_already_resolved", `another answer came first: ${decision} by ${by}`);
 };
 

@@ -144,6 +144,15 @@ describe("SE-28 SE-29: questions", () => {
     expect(results(bench)).toEqual(["ok: x"]);
   });
 
+  test("SE-29: an answer to an ask whose run was cancelled is told so, and of no other answer", async () => {
+    const { bench } = await asking("{ question: q }");
+    const ask = onlyAsk(bench);
+    bench.ok("cancel");
+    expect(bench.perform("answer", { ask, decision: "answer", text: "x" })).toMatchObject({
+      problem: { code: "ask_already_resolved", detail: "the ask was cancelled with what it was about" },
+    });
+  });
+
   test("SE-29 ★: an answer for A never reaches B, nor another session", async () => {
     const two =
       "{ reply: [{ call: ask_user, args: { question: A } }, { call: ask_user, args: { question: B } }] }";

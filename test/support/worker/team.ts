@@ -52,9 +52,17 @@ replies:
   {
     name: "elder",
     replies: `
-replies:
-  - reply: [{ call: delegate_to_agent, args: { agent: heir, task: Find out the colour, context: "" } }]
-  - reply: [{ text: "Now I know." }]`,
+scenes:
+  - name: asks beside
+    when: { turn: 1, input: { contains: beside } }
+    reply:
+      - { call: delegate_to_agent, args: { agent: held, task: Hold, context: "" } }
+      - { call: ask_user, args: { question: "Which colour?", options: [red, blue] } }
+  - name: hands down
+    when: { turn: 1 }
+    reply: [{ call: delegate_to_agent, args: { agent: heir, task: Find out the colour, context: "" } }]
+  - name: over
+    reply: [{ text: "Now I know." }]`,
   },
   {
     name: "heir",
