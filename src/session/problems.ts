@@ -121,7 +121,7 @@ export const refuse = (
 export const refuseScope = (...scopes: readonly string[]): never =>
   refuse("scope_missing", `This needs the scope ${scopes.join(" or ")}.`, { meta: { scopes } });
 
-/** Milliseconds after which a session that works should be asked again: the end of its run is unknown. */
+/** Milliseconds after which a busy session should be asked again: the end of its run is unknown. */
 export const busyRetryMs = 2_000;
 
 /** What is unknown, deleted or another tenant's looks the same, whoever found it missing; an address without a route has `meta`. */

@@ -106,11 +106,12 @@ const findAwaitedAsks = ({ state }: Draft, thread: Thread): readonly string[] =>
 const refuseBusy = (draft: Draft, thread: Thread): never => {
   const asks = findAwaitedAsks(draft, thread);
   const run = thread.run === null ? null : (runRecordOf(thread, thread.run) as unknown as Json);
-  const [way, more] =
-    asks.length > 0
-      ? ["the run waits for an answer; give it under /asks", { meta: { run, asks } }]
-      : ["a run is active; wait for it", { retryAfterMs: busyRetryMs, meta: { run } }];
-  return refuse("session_busy", `${way}, or send with on_busy queue, steer, interrupt or rollback`, more);
+  const isAsked = asks.length > 0;
+  const way = isAsked ? "the run waits for an answer; give it under /asks" : "a run is active; wait for it";
+  return refuse("session_busy", `${way}, or send with on_busy queue, steer, interrupt or rollback`, {
+    retryAfterMs: busyRetryMs,
+    meta: { run, ...(isAsked && { asks }) },
+  });
 };
 
 /** Returns an input as it is after the commit, wherever it is by then. */

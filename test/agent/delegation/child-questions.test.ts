@@ -309,13 +309,15 @@ test("SE-24: a send that is refused while a called agent asks a person names its
   ]);
   made.bench.send("Go");
   await made.bench.idle();
-  const { problem } = made.bench.perform("send", { content: "More" }) as { readonly problem: object };
+  const { problem } = made.bench.perform("send", { content: "More" }) as {
+    readonly problem: { readonly retryAfterMs?: number };
+  };
   expect(problem).toMatchObject({
     code: "session_busy",
     meta: { asks: Object.keys(made.bench.state().asks) },
   });
   expect(Object.keys(made.bench.state().asks)).toHaveLength(1);
-  expect(problem).not.toHaveProperty("retryAfterMs");
+  expect(problem.retryAfterMs).toBe(2_000);
 });
 
 test("AP-18 SE-24: a run waits for its own ask and those of the agents it waits for, not for those of agents in the background", async () => {
@@ -340,7 +342,7 @@ test("AP-18 SE-24: a run waits for its own ask and those of the agents it waits 
       readonly data?: readonly Ask[];
     };
     expect(bench.perform("send", { content: "More" })).toMatchObject({
-      problem: { code: "session_busy", meta: { asks: data.map(({ id }) => id) } },
+      problem: { code: "session_busy", retryAfterMs: 2_000, meta: { asks: data.map(({ id }) => id) } },
     });
     return data.map(({ question }) => question?.text);
   };

@@ -142,12 +142,12 @@ describe("SE-24: on_busy", () => {
     const reply = bench.perform("send", { content: "More" });
     expect(reply).toMatchObject({
       ok: false,
-      problem: { code: "session_busy", retryAfterMs: 2_000, meta: { run: { id: "run_1" } } },
+      problem: { code: "session_busy", meta: { run: { id: "run_1" } } },
     });
     expect(bench.state()).toBe(before);
   });
 
-  test("SE-24: while the run waits for people, reject names the asks, and no time that would free it", async () => {
+  test("SE-24: while the run waits for people, reject names the asks, and says when to try again", async () => {
     const { bench } = await busy("{ reply: [{ call: ask_user, args: { question: Which? } }] }");
     const reply = bench.perform("send", { content: "More" });
     expect(reply).toEqual({
@@ -156,6 +156,7 @@ describe("SE-24: on_busy", () => {
         code: "session_busy",
         detail:
           "the run waits for an answer; give it under /asks, or send with on_busy queue, steer, interrupt or rollback",
+        retryAfterMs: 2_000,
         meta: { run: expect.objectContaining({ id: "run_1" }) as unknown, asks: openAsks(bench) },
       },
     });
