@@ -198,9 +198,9 @@ interface StreamItem {
 
 /**
  * Milliseconds between frames: an item's first piece is sent at once, and later pieces are gathered.
- * Including the time to read and a timer, each piece is at the socket 16 ms after it arrived.
+ * Including the time to read and a timer, each piece is at the socket 15 ms after it arrived.
  */
-const frameMs = 14;
+const frameMs = 13;
 
 /** Adds a piece to its item; returns true if it is the item's first. */
 const addPiece = (items: Map<number, StreamItem>, run: Run, attempt: number, delta: ItemDelta): boolean => {
