@@ -1,5 +1,8 @@
+import * as z from "zod";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { effectKinds } from "../../src/effects/schema.ts";
+import { defineTool } from "../../src/tools/define-tool.ts";
+import type { Toolbox } from "../../src/tools/define-tool.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { checkInvariants } from "../support/invariants.ts";
@@ -245,6 +248,36 @@ test("EF-40 EF-7: tool_scope takes tools out of the request, and refuses their c
   expect(ran.tools()).toContain("long");
   expect(ran.tools()).not.toContain("danger");
   expect(results(ran.bench)).toEqual(["denied: not_permitted: danger is not available in this turn"]);
+});
+
+test("EF-5 EF-7 EF-8: hidden tools count for nothing: nothing is compacted for them, and no effect asks for one, wherever tool_scope stands", async () => {
+  const much: Toolbox = {
+    name: "much",
+    description: "Many tools, hidden by a test.",
+    tools: many(40, (index) =>
+      defineTool({
+        name: `much_${index}`,
+        description: "much ".repeat(200),
+        params: z.strictObject({}),
+        safety: "read",
+        run: () => ({ content: "it ran" }),
+      }),
+    ),
+  };
+  const ran = await run({
+    effects: [
+      "- { kind: progress, params: { interval: 2 } }",
+      "- { kind: compact, params: { threshold: 0.5 } }",
+      "- { kind: tool_scope, params: { exclude: ['much_*', write_note] } }",
+    ].join("\n"),
+    window: 20_000,
+    boxes: "kit, notes, much",
+    toolboxes: [much],
+    turns: [...many(8, (index) => read(`${index}`)), done],
+  });
+  expect(dataOf(ran.bench, "compaction")).toEqual([]);
+  expect(noteCounts(ran, "progress")).toEqual(many(9, () => 0));
+  expect(dataOf(ran.bench, "llm_request_start").at(-1)?.estimated_tokens).toBeLessThan(5_000);
 });
 
 test("CF-24: generated effects trim old results and compact; [] does neither", async () => {
