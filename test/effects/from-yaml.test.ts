@@ -136,6 +136,27 @@ describe("shrinking", () => {
     checkInvariants(bench, []);
   });
 
+  test("EF-14: the running summary has room for what was told before, however little each update adds", async () => {
+    const { bench } = await wired(fake, {
+      effects: "- { kind: sliding_window, params: { threshold: 0.6 } }",
+      window: 12_000,
+      turns: [],
+    });
+    const asked: number[] = [];
+    const turn = [{ text: "It is known. ".repeat(160) }, use("long", { name: "a" })];
+    fake.play(({ body }) => {
+      if ("tools" in body) return { speech: { pieces: asked.length < 20 ? turn : done } };
+      const most = Number(/Write at most (\d+) words/.exec(JSON.stringify(body))?.[1]);
+      asked.push(most);
+      return { speech: { pieces: [{ text: "fact ".repeat(most) }] } };
+    });
+    bench.send("Go");
+    await bench.idle();
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(dataOf(bench, "compaction").filter(({ stage }) => stage === "failed")).toEqual([]);
+    expect(asked.at(-1)).toBeGreaterThan(5 * (asked[0] ?? 0));
+  });
+
   test("EF-15: compact", async () => {
     const { bench, requests } = await run({
       effects: "- { kind: compact, params: { threshold: 0.6, target: 0.1 } }",
