@@ -209,6 +209,23 @@ describe("shrinking", () => {
   });
 });
 
+test("EF-40: what was offloaded stays readable: no effect takes the id of its line", async () => {
+  const offload = "- { kind: offload, params: { threshold: 0.1, min_result_len: 500, recent_window: 1 } }";
+  for (const other of [
+    "{ kind: observation_mask, params: { threshold: 0.1, recent_window: 3 } }",
+    "{ kind: trim_tool_results, params: { max_result_length: 10, preserve_recent: 1 } }",
+    "{ kind: sliding_window, params: { threshold: 0.1, recent_zone: 3, medium_zone: 20, trim_length: 10 } }",
+  ]) {
+    const { requests } = await run({
+      effects: `${offload}\n- ${other}`,
+      window: 4_000,
+      turns: [...many(7, (index) => read(`${index}`)), done],
+    });
+    const [first] = resultsIn(requests().at(-1));
+    expect(first, other).toMatch(/^\[offloaded b1: .*recall\("b1"\)\]$/);
+  }
+});
+
 describe("notes", () => {
   test("EF-16: loop_detect", async () => {
     const ran = await run({
