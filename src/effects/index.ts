@@ -11,8 +11,9 @@ import { tokenBudget } from "./token-budget.ts";
 import { toolScope } from "./tool-scope.ts";
 import { trimToolResults } from "./trim-tool-results.ts";
 
-/** Built-in effects in the order of the documentation; those that shrink the view run first, in this order. */
+/** Built-in effects in the order of the documentation; those that shrink the request run first, in this order. */
 export const effects = [
+  toolScope,
   observationMask,
   slidingWindow,
   compact,
@@ -24,5 +25,4 @@ export const effects = [
   timeBudget,
   offload,
   stallDetect,
-  toolScope,
 ] as const;

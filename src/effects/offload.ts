@@ -6,6 +6,7 @@ import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
 import { findNewestFrom, findOkResults, showInstead, shownResultText } from "./results.ts";
 import type { OkResult } from "./results.ts";
+import { offloadKind } from "./texts.ts";
 import { isOver, thresholdSchema } from "./threshold.ts";
 
 const previewLength = 200;
@@ -27,7 +28,7 @@ const offloadResult = (
 
 /** Moves long results out of the view; the model reads them again with `recall`, in later runs, too. */
 export const offload = defineBuiltIn({
-  kind: "offload",
+  kind: offloadKind,
   description: "Moves long results out of the view; recall reads them.",
   phase: "after_complete",
   order: "inject",

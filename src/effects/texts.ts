@@ -52,11 +52,15 @@ export const toolResultOf = ({ role, parts }: Pick<Message, "role" | "parts">): 
   return part?.type === "tool_result" ? part : null;
 };
 
+/** Kind of the effect that shows a result as a line which names where `recall` reads it. */
+export const offloadKind = "offload";
+
 /**
- * Returns the result in a tool message if it is `ok` or of a command that ended by itself; errors are never
- * shortened.
+ * Returns the result in a tool message if it is `ok` or of a command that ended by itself. Errors are never shortened,
+ * nor is a line of `offload`, without which the model could not recall the result.
  */
-export const okResultOf = (message: Pick<Message, "role" | "parts">): ToolResultPart | null => {
+export const okResultOf = (message: Pick<Message, "role" | "parts" | "overlay">): ToolResultPart | null => {
   const result = toolResultOf(message);
-  return result?.status === "ok" || result?.exit_code !== undefined ? result : null;
+  const isOk = result?.status === "ok" || result?.exit_code !== undefined;
+  return isOk && message.overlay?.by !== offloadKind ? result : null;
 };

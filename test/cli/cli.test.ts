@@ -499,7 +499,7 @@ test("CF-37: explain --tools lists the arguments of built-in tools, as scripts w
 test("CF-37: explain --effects is the table of the documentation", async () => {
   const { code, lines } = await place().call("explain", "--effects");
   expect(code).toBe(0);
-  expect(lines.join("\n")).toMatch(/^\| kind .*\n\| --- .*\n\| `observation_mask` \| before a request \|/);
+  expect(lines.join("\n")).toMatch(/^\| kind .*\n\| --- .*\n\| `tool_scope` \| before a request \|/);
 });
 
 test("CF-37: the program itself validates the shipped teams, offline and quickly", () => {

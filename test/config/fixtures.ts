@@ -340,7 +340,7 @@ export const fixtures: readonly Fixture[] = [
     code: "unknown_effect",
     bad: team({ agent: "    effects: [{ kind: compct }]" }),
     says: [
-      'team.yaml:9:23 error unknown_effect agents[0].effects[0].kind: there is no effect "compct"\n  did you mean "compact"? known: observation_mask, sliding_window, compact, trim_tool_results, loop_detect, reflection, progress, token_budget, time_budget, offload, stall_detect, tool_scope',
+      'team.yaml:9:23 error unknown_effect agents[0].effects[0].kind: there is no effect "compct"\n  did you mean "compact"? known: tool_scope, observation_mask, sliding_window, compact, trim_tool_results, loop_detect, reflection, progress, token_budget, time_budget, offload, stall_detect',
     ],
     good: team({ agent: "    effects: []" }),
   },

@@ -1,5 +1,8 @@
+import * as z from "zod";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { effectKinds } from "../../src/effects/schema.ts";
+import { defineTool } from "../../src/tools/define-tool.ts";
+import type { Toolbox } from "../../src/tools/define-tool.ts";
 import { startFakeProvider } from "../support/fake-provider.ts";
 import type { FakeProvider } from "../support/fake-provider.ts";
 import { checkInvariants } from "../support/invariants.ts";
@@ -133,6 +136,27 @@ describe("shrinking", () => {
     checkInvariants(bench, []);
   });
 
+  test("EF-14: the running summary has room for what was told before, however little each update adds", async () => {
+    const { bench } = await wired(fake, {
+      effects: "- { kind: sliding_window, params: { threshold: 0.6 } }",
+      window: 12_000,
+      turns: [],
+    });
+    const asked: number[] = [];
+    const turn = [{ text: "It is known. ".repeat(160) }, use("long", { name: "a" })];
+    fake.play(({ body }) => {
+      if ("tools" in body) return { speech: { pieces: asked.length < 20 ? turn : done } };
+      const most = Number(/Write at most (\d+) words/.exec(JSON.stringify(body))?.[1]);
+      asked.push(most);
+      return { speech: { pieces: [{ text: "fact ".repeat(most) }] } };
+    });
+    bench.send("Go");
+    await bench.idle();
+    expect(ends(bench)).toEqual(["completed:end_turn"]);
+    expect(dataOf(bench, "compaction").filter(({ stage }) => stage === "failed")).toEqual([]);
+    expect(asked.at(-1)).toBeGreaterThan(5 * (asked[0] ?? 0));
+  });
+
   test("EF-15: compact", async () => {
     const { bench, requests } = await run({
       effects: "- { kind: compact, params: { threshold: 0.6, target: 0.1 } }",
@@ -183,6 +207,23 @@ describe("shrinking", () => {
     expect(ends(bench)).toEqual(["completed:end_turn", "completed:end_turn"]);
     checkInvariants(bench, []);
   });
+});
+
+test("EF-40: what was offloaded stays readable: no effect takes the id of its line", async () => {
+  const offload = "- { kind: offload, params: { threshold: 0.1, min_result_len: 500, recent_window: 1 } }";
+  for (const other of [
+    "{ kind: observation_mask, params: { threshold: 0.1, recent_window: 3 } }",
+    "{ kind: trim_tool_results, params: { max_result_length: 10, preserve_recent: 1 } }",
+    "{ kind: sliding_window, params: { threshold: 0.1, recent_zone: 3, medium_zone: 20, trim_length: 10 } }",
+  ]) {
+    const { requests } = await run({
+      effects: `${offload}\n- ${other}`,
+      window: 4_000,
+      turns: [...many(7, (index) => read(`${index}`)), done],
+    });
+    const [first] = resultsIn(requests().at(-1));
+    expect(first, other).toMatch(/^\[offloaded b1: .*recall\("b1"\)\]$/);
+  }
 });
 
 describe("notes", () => {
@@ -245,6 +286,36 @@ test("EF-40 EF-7: tool_scope takes tools out of the request, and refuses their c
   expect(ran.tools()).toContain("long");
   expect(ran.tools()).not.toContain("danger");
   expect(results(ran.bench)).toEqual(["denied: not_permitted: danger is not available in this turn"]);
+});
+
+test("EF-5 EF-7 EF-8: hidden tools count for nothing: nothing is compacted for them, and no effect asks for one, wherever tool_scope stands", async () => {
+  const much: Toolbox = {
+    name: "much",
+    description: "Many tools, hidden by a test.",
+    tools: many(40, (index) =>
+      defineTool({
+        name: `much_${index}`,
+        description: "much ".repeat(200),
+        params: z.strictObject({}),
+        safety: "read",
+        run: () => ({ content: "it ran" }),
+      }),
+    ),
+  };
+  const ran = await run({
+    effects: [
+      "- { kind: progress, params: { interval: 2 } }",
+      "- { kind: compact, params: { threshold: 0.5 } }",
+      "- { kind: tool_scope, params: { exclude: ['much_*', write_note] } }",
+    ].join("\n"),
+    window: 20_000,
+    boxes: "kit, notes, much",
+    toolboxes: [much],
+    turns: [...many(8, (index) => read(`${index}`)), done],
+  });
+  expect(dataOf(ran.bench, "compaction")).toEqual([]);
+  expect(noteCounts(ran, "progress")).toEqual(many(9, () => 0));
+  expect(dataOf(ran.bench, "llm_request_start").at(-1)?.estimated_tokens).toBeLessThan(5_000);
 });
 
 test("CF-24: generated effects trim old results and compact; [] does neither", async () => {

@@ -59,10 +59,12 @@ describe("EF-5: order and keys", () => {
       "sliding_window",
       "observation_mask",
       "nudge",
+      "tool_scope",
     ];
     const list = `effects: [${kinds.map((kind) => `{ kind: ${kind} }`).join(", ")}]`;
     const given = [own("tidy", "shrink"), own("nudge", "inject")];
     expect((await bound(list, given)).before).toEqual([
+      "tool_scope",
       "observation_mask",
       "sliding_window",
       "compact",

@@ -55,13 +55,26 @@ const closingLine = ({ instructions, round }: SummaryRequest, words: number): st
 const leastWords = 120;
 const mostWords = 1_500;
 
-/** Returns the number of words for a summary with these limits in tokens. */
-const wordsFor = (tokens: number, maxTokens: number): number =>
-  Math.floor(Math.min(mostWords, maxTokens / 2, Math.max(leastWords, tokens / 4)));
+/** Tokens of what a call is to summarise: of a conversation, and of summaries, which are short already. */
+interface SourceTokens {
+  readonly transcript: number;
+  readonly summaries: number;
+}
 
-const createCall = (asking: SummaryRequest, tokens: number, ...lines: readonly string[]): EffectCall => ({
+/**
+ * Returns the number of words for a summary: a quarter of the tokens of a conversation, while a summary may keep most of
+ * its words, which it would otherwise lose with each update.
+ */
+const wordsFor = ({ transcript, summaries }: SourceTokens, maxTokens: number): number =>
+  Math.floor(Math.min(mostWords, maxTokens / 2, Math.max(leastWords, transcript / 4 + (summaries * 2) / 3)));
+
+const createCall = (
+  asking: SummaryRequest,
+  source: SourceTokens,
+  ...lines: readonly string[]
+): EffectCall => ({
   system: systemPrompt(asking.form),
-  prompt: [...lines, closingLine(asking, wordsFor(tokens, asking.maxTokens))].join("\n\n"),
+  prompt: [...lines, closingLine(asking, wordsFor(source, asking.maxTokens))].join("\n\n"),
   maxTokens: asking.maxTokens,
 });
 
@@ -70,13 +83,13 @@ export const transcriptCall = (
   asking: SummaryRequest,
   former: string | null,
   transcript: string,
-  tokens: number,
+  source: SourceTokens,
 ): EffectCall =>
   former === null
-    ? createCall(asking, tokens, "Summarise this conversation.", wrapInTag("transcript", transcript))
+    ? createCall(asking, source, "Summarise this conversation.", wrapInTag("transcript", transcript))
     : createCall(
         asking,
-        tokens,
+        source,
         "Update the summary with what the conversation adds. The result replaces both.",
         wrapInTag("summary", former),
         wrapInTag("transcript", transcript),
@@ -94,12 +107,12 @@ const quoteRule = "A part given as a transcript was not summarised: keep what it
 export const mergeCall = (
   asking: SummaryRequest,
   parts: readonly SummaryPart[],
-  tokens: number,
+  source: SourceTokens,
 ): EffectCall => {
   const rules = parts.some(({ quoted }) => quoted) ? [mergeRule, quoteRule] : [mergeRule];
   return createCall(
     asking,
-    tokens,
+    source,
     ["Merge these summaries of one conversation into one.", ...rules].join(" "),
     ...parts.map(({ text, quoted }) => wrapInTag(quoted ? "transcript" : "summary", text)),
   );

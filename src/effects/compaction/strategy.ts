@@ -77,8 +77,11 @@ const failStage = (
 
 const fitsLimit = ({ limit }: CompactionGoal, { shadow }: CompactionResult): boolean => shadow.size <= limit;
 
-const rangeOf = ({ context: { view, unread }, keepTurns }: CompactionGoal): MessageRange =>
-  rangeBefore(view, tailStart(view, unread, keepTurns));
+/** Returns the index from which no stage but the last changes anything. */
+const keptFrom = ({ context: { view, unread }, keepTurns }: CompactionGoal): number =>
+  tailStart(view, unread, keepTurns);
+
+const rangeOf = (aim: CompactionGoal): MessageRange => rangeBefore(aim.context.view, keptFrom(aim));
 
 const clearView = (
   aim: CompactionGoal,
@@ -188,7 +191,7 @@ export const runStages = (aim: CompactionGoal): CompactionResult | Promise<Compa
   };
   if (only === "clear") return clearView(aim, result);
   if (only === null) {
-    const edge = tailStart(context.view, context.unread);
+    const edge = keptFrom(aim);
     result = applyStage(result, "mask", maskResults(result.shadow, edge));
     if (result.shadow.size <= target) return result;
     result = applyStage(result, "trim", trimResults(result.shadow, edge));

@@ -97,6 +97,12 @@ const summaryRequestOf = ({ form, instructions, round }: SummaryJob, maxTokens: 
   maxTokens,
 });
 
+/** Returns the tokens of what a model wrote of a former summary: the runtime frames each summary anew. */
+const writtenTokens = (job: SummaryJob, former: string): number => {
+  const { tokens } = job.context;
+  return Math.max(0, tokens(former) - tokens(frameSummary(job, "-") ?? ""));
+};
+
 const summaryOutcomeOf = (body: string | null, attempts: number): SummaryOutcome =>
   body === null ? { ok: false, error: tooLarge, attempts } : { ok: true, text: body, attempts };
 
@@ -107,8 +113,10 @@ const summariseWhole = async (
   replies: RepliesByPrompt,
 ): Promise<SummaryOutcome> => {
   const transcript = transcriptOf(pieces);
+  const summaries = former === null ? 0 : writtenTokens(job, former);
+  const source = { transcript: totalTokens(pieces), summaries };
   const reply = await runCall(job, {
-    ...transcriptCall(summaryRequestOf(job, mostOutput), former, transcript, totalTokens(pieces)),
+    ...transcriptCall(summaryRequestOf(job, mostOutput), former, transcript, source),
     refuse: (text, finish) =>
       findUnusable(text, finish) ?? (frameSummary(job, text) === null ? tooLarge : null),
   });
@@ -156,8 +164,9 @@ const summariseChunk = async (
   if (quoted) return { ok: true, text: transcript, attempts: 0 };
   const known = replies.get(transcript);
   if (known !== undefined) return { ...known, attempts: 0 };
+  const source = { transcript: totalTokens(pieces), summaries: 0 };
   const reply = await runCall(job, {
-    ...transcriptCall(summaryRequestOf(job, maxTokens), null, transcript, totalTokens(pieces)),
+    ...transcriptCall(summaryRequestOf(job, maxTokens), null, transcript, source),
     refuse: findUnusable,
   });
   replies.set(transcript, reply);
@@ -186,9 +195,11 @@ const mergeParts = async (
   const [only] = parts;
   if (only !== undefined && parts.length === 1)
     return summaryOutcomeOf(frameSummary(job, only.text, missing), attempts);
-  const size = parts.reduce((sum, { text }) => sum + context.tokens(text), 0);
+  const sizeOf = (quoted: boolean): number =>
+    parts.reduce((sum, part) => (part.quoted === quoted ? sum + context.tokens(part.text) : sum), 0);
+  const source = { transcript: sizeOf(true), summaries: sizeOf(false) };
   const reply = await runCall(job, {
-    ...mergeCall(summaryRequestOf(job, mostOutput), parts, size),
+    ...mergeCall(summaryRequestOf(job, mostOutput), parts, source),
     refuse: (text, finish) =>
       findUnusable(text, finish) ?? (frameSummary(job, text, missing) === null ? tooLarge : null),
   });

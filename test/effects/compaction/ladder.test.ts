@@ -115,6 +115,13 @@ describe("EF-19: the rungs", () => {
     expect(chat.slice(1).map(({ id }) => id)).toEqual(view.slice(-4).map(({ id }) => id));
   });
 
+  test("keep_turns keeps their results whole, too: they are neither masked nor cut", async () => {
+    const view = chatOf([human("Go."), ...times(12, (n) => use(`file ${n} ${prose(7_000)}`))]);
+    const { chat, stages } = await compacted(view, {}, { keep_turns: 8, target: 0.1 });
+    expect(stages).toEqual(["mask", "full"]);
+    expect(chat.slice(-16).map(shown)).toEqual(view.slice(-16).map(shown));
+  });
+
   test("fewer turns than keep_turns: nothing is summarised", async () => {
     const { chat, calls } = await compacted(chatOf(talk(80_000, 4)), {}, { keep_turns: 5 });
     expect(calls).toEqual([]);
