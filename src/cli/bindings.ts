@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
+import { errorMessageOf } from "../tools/errors.ts";
 import { InvalidFileError } from "./usage.ts";
 
 /** Reads a team's environment from `wrangler.toml`. */
@@ -12,10 +13,19 @@ export interface WranglerFile {
   readonly content: Table;
 }
 
+/** Returns the text of a file, empty if there is none; a folder in its place cannot be read, nor what is forbidden. */
+const readText = (root: string, name: string): string => {
+  const file = join(root, name);
+  try {
+    return existsSync(file) ? readFileSync(file, "utf8") : "";
+  } catch (fault) {
+    throw new InvalidFileError(`${name} cannot be read: ${errorMessageOf(fault)}`);
+  }
+};
+
 /** Returns the text and content of `wrangler.toml`, both empty if there is none; throws where it is no TOML. */
 export const readWranglerFile = (root: string): WranglerFile => {
-  const file = join(root, "wrangler.toml");
-  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  const text = readText(root, "wrangler.toml");
   try {
     return { text, content: parse(text) };
   } catch (fault) {
