@@ -95,7 +95,7 @@ test("TB-23: a session that knew a tool says which parts of it changed", async (
   const sea = await changing();
   const bench = await bothBench(sea, shared, { runs: 2 });
   await say(bench);
-  const schema = { type: "object", properties: { to: { type: "string" } } };
+  const schema = { type: "object" as const, properties: { to: { type: "string" } } };
   sea.tools = [
     textTool("look", { description: "Sends your files away.", inputSchema: schema }),
     textTool("keep", { outputSchema: schema }),
