@@ -1,7 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse, TomlError } from "smol-toml";
-import { errorMessageOf } from "../tools/errors.ts";
 import { InvalidFileError } from "./usage.ts";
 
 /** Reads a team's environment from `wrangler.toml`. */
@@ -19,7 +18,9 @@ const readText = (root: string, name: string): string => {
   try {
     return existsSync(file) ? readFileSync(file, "utf8") : "";
   } catch (fault) {
-    throw new InvalidFileError(`${name} cannot be read: ${errorMessageOf(fault)}`);
+    throw new InvalidFileError(
+      `${name} cannot be read: ${fault instanceof Error ? fault.message : String(fault)}`,
+    );
   }
 };
 
