@@ -40,6 +40,18 @@ const findOpenProblem = (
   return { code: "too_many_connections", detail };
 };
 
+const openSockets = (ctx: DurableObjectState): readonly WebSocket[] =>
+  ctx.getWebSockets().filter(({ readyState }) => readyState === WebSocket.OPEN);
+
+/** Closes sockets that pinged and do so no more: a network that is gone, as of a reloaded page, tells of no close. */
+const closeQuiet = (ctx: DurableObjectState, connections: FrameParts["connections"]): void => {
+  for (const socket of openSockets(ctx)) {
+    const pinged = ctx.getWebSocketAutoResponseTimestamp(socket);
+    if (pinged !== null && pinged.getTime() < Date.now() - streamLimits.quiet)
+      connections.closeWithNotice(socket, closeCodes.timeout, "no ping");
+  }
+};
+
 /** Creates a token bucket per socket, for 30 frames a second and 60 at once. */
 const createRateLimit = (): ((socket: WebSocket) => boolean) => {
   const buckets = new WeakMap<WebSocket, { readonly tokens: number; readonly at: number }>();
@@ -130,7 +142,8 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
 
   return {
     open: (ctx, now, principal) => {
-      const problem = findOpenProblem(now, principal, ctx.getWebSockets().length);
+      if (openSockets(ctx).length >= streamLimits.sockets) closeQuiet(ctx, connections);
+      const problem = findOpenProblem(now, principal, openSockets(ctx).length);
       if (problem !== null) return refuseSocket(problem);
       const pair = new WebSocketPair();
       ctx.acceptWebSocket(pair[1]);

@@ -43,7 +43,10 @@ export const connectServer = async (context: AuthorizedContext): Promise<Respons
     name,
     state: changes.length === 0 ? "connected" : "quarantined",
     tools: tools.filter(({ quarantined }) => quarantined === undefined).map((tool) => tool.name),
-    changes,
+    changes: changes.map((change) => {
+      const found = tools.find((tool) => tool.name === change.tool);
+      return { ...change, description: found?.description ?? "", parameters: found?.schema ?? null };
+    }),
     ...(omitted.length === 0 ? {} : { error: omitted.join("; ") }),
   });
 };

@@ -12,10 +12,21 @@ export interface WranglerFile {
   readonly content: Table;
 }
 
+/** Returns the text of a file, empty if there is none; a folder in its place cannot be read, nor what is forbidden. */
+const readText = (root: string, name: string): string => {
+  const file = join(root, name);
+  try {
+    return existsSync(file) ? readFileSync(file, "utf8") : "";
+  } catch (fault) {
+    throw new InvalidFileError(
+      `${name} cannot be read: ${fault instanceof Error ? fault.message : String(fault)}`,
+    );
+  }
+};
+
 /** Returns the text and content of `wrangler.toml`, both empty if there is none; throws where it is no TOML. */
 export const readWranglerFile = (root: string): WranglerFile => {
-  const file = join(root, "wrangler.toml");
-  const text = existsSync(file) ? readFileSync(file, "utf8") : "";
+  const text = readText(root, "wrangler.toml");
   try {
     return { text, content: parse(text) };
   } catch (fault) {

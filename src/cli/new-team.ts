@@ -18,6 +18,12 @@ const browserLine = (draft: TeamDraft | null): string =>
     ? 'browser = { binding = "BROWSER" }\n'
     : "";
 
+/** Returns the line of the binding of Workers AI, if a provider asks its models. */
+const aiLine = (draft: TeamDraft | null): string => {
+  const provider = draft?.providers.find(({ value }) => value.kind === "workers-ai");
+  return provider === undefined ? "" : `ai = { binding = "${provider.value.binding ?? "AI"}" }\n`;
+};
+
 /** Returns the environment of a compiled team, which overrides only the differences between teams. */
 export const environmentText = (
   name: string,
@@ -29,7 +35,7 @@ ${buildLine(name)}
 vars = { LIMPET_PRIVATE_EGRESS = "" }
 secrets = { required = ${JSON.stringify(["LIMPET_ADMIN_KEY", ...Object.keys(secrets)]).replaceAll(",", ", ")} }
 services = [{ binding = "SANDBOX", service = "limpet-sandbox-${name}" }]
-${browserLine(draft)}`;
+${browserLine(draft)}${aiLine(draft)}`;
 
 const findNewTeamProblem = (
   terminal: Terminal,

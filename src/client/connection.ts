@@ -67,6 +67,8 @@ const lost = clientProblem("connection_lost", "the connection broke off");
 
 const unwelcome = clientProblem("stream_refused", "the server opened no WebSocket");
 
+const unopened: StreamEnd = { code: 1006, opened: false };
+
 /** How the tries of a connection went. */
 interface Health {
   failures: number;
@@ -90,7 +92,11 @@ const readOnce = async (
       return await readEventSource({ http, path, query: wanted, take, signal, lasts });
     }
     const url = new URL(`${path.slice(1)}/ws`, http.url);
-    const end = await readSocket({ url, token: await http.token(), query: wanted, WebSocket, take, signal });
+    const token = await http.token();
+    // A page that may not open WebSockets is told by what the constructor throws.
+    const end = await readSocket({ url, token, query: wanted, WebSocket, take, signal }).catch(
+      () => unopened,
+    );
     if (end.opened) health.upgradesFailed = 0;
     if (end.opened || signal.aborted || (end.problem ?? finalCodes[end.code]) !== undefined) return end;
     await inTime((limited) => http.fetch({ method: "GET", path, signal: limited }), signal);

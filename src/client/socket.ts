@@ -40,33 +40,16 @@ const createAcks = (send: (frame: object) => void) => {
   };
 };
 
-/** Calls `die` when no welcome comes, or when the server is silent for long and does not answer a ping. */
-const createPulse = (send: (frame: object) => void, die: () => void) => {
-  let timer = setTimeout(die, wordWithin);
-  const stop = (): void => clearTimeout(timer);
-  const beat = (): void => {
-    stop();
-    timer = setTimeout(() => {
-      send({ type: "ping" });
-      timer = setTimeout(die, wordWithin);
-    }, pingEvery);
-  };
-  return { beat, stop };
-};
-
-const openSocket = ({ url, token, WebSocket }: SocketOptions, isInProtocol: boolean): WebSocket => {
-  const address = new URL(url);
-  address.protocol = url.protocol === "https:" ? "wss:" : "ws:";
-  return new WebSocket(address.href, ["limpet.v1", ...(isInProtocol ? [`bearer.${token}`] : [])]);
-};
+const openSocket = ({ url, token, WebSocket }: SocketOptions, isInProtocol: boolean): WebSocket =>
+  new WebSocket(url.href.replace("http", "ws"), ["limpet.v1", ...(isInProtocol ? [`bearer.${token}`] : [])]);
 
 const framesIn = (data: unknown): readonly StreamFrame[] => {
   const message: unknown = JSON.parse(String(data));
   return (Array.isArray(message) ? message : [message]) as readonly StreamFrame[];
 };
 
-/** Reads until the connection ends or the signal is aborted; never rejects. */
-export const readSocket = (options: SocketOptions): Promise<StreamEnd> => {
+/** Reads until the connection ends or the signal is aborted; rejects if no connection can even be tried. */
+export const readSocket = async (options: SocketOptions): Promise<StreamEnd> => {
   const { token, query, take, signal } = options;
   const isInProtocol = token !== null && subprotocolToken.test(token);
   const socket = openSocket(options, isInProtocol);
@@ -79,7 +62,8 @@ export const readSocket = (options: SocketOptions): Promise<StreamEnd> => {
     if (socket.readyState === openState) socket.send(JSON.stringify(frame));
   };
   const end = (code: number): void => {
-    pulse.stop();
+    hear();
+    clearInterval(pinging);
     signal.removeEventListener("abort", abort);
     resolve({ code, opened, problem });
   };
@@ -88,24 +72,32 @@ export const readSocket = (options: SocketOptions): Promise<StreamEnd> => {
     socket.close(1000);
   };
   const abort = (): void => leave(1000);
+  const die = (): void => leave(1006);
+  let dying = setTimeout(die, wordWithin);
+  const hear = (): void => clearTimeout(dying);
+  // By the pings the server knows, too, who is there.
+  const pinging = setInterval(() => {
+    send({ type: "ping" });
+    dying = setTimeout(die, wordWithin);
+  }, pingEvery);
   const acknowledge = createAcks(send);
-  const pulse = createPulse(send, () => leave(1006));
   const receive = async (data: unknown): Promise<void> => {
     const frames = framesIn(data);
     for (const frame of frames) {
       if (frame.type === "welcome") opened = true;
       if (frame.type === "error") problem = frame.problem;
     }
-    if (opened) pulse.beat();
+    if (opened) hear();
     await take(frames);
     acknowledge(frames, String(data).length);
   };
   socket.addEventListener("open", () => {
     if (token !== null && !isInProtocol) send({ type: "auth", token });
     send({ type: "hello", ...query });
+    send({ type: "ping" });
   });
   socket.addEventListener("message", ({ data }) => {
-    if (opened) pulse.beat();
+    if (opened) hear();
     taken = taken.then(() => receive(data)).catch(abort);
   });
   // What came before the end is taken before the end is told.

@@ -105,6 +105,15 @@ export const describeModel = (kind: string, model: string, override: ModelOverri
 export const priceOf = (kind: string, model: string, override: ModelOverride = {}): Price | null =>
   override.price ?? findLongestPrefix(priceRows, kind, model) ?? null;
 
+/** Matches what follows the name of a family in the name of another version; a date has more digits. */
+const anotherVersion = /^[-.]?[1-9]\d?(?!\d)/;
+
+/** Returns the family whose price is taken for a version of it that no row names; null if there is none. */
+export const findGuessedFamily = (kind: string, model: string): string | null => {
+  const prefix = findLongestPrefix(priceRows, kind, model)?.prefix ?? "";
+  return prefix !== "" && anotherVersion.test(familyName(model).slice(prefix.length)) ? prefix : null;
+};
+
 /**
  * Returns the priced family of a kind whose name is nearest to a model's; null if none is near, or if the model is
  * known.

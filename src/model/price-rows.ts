@@ -35,9 +35,12 @@ const anthropic = priceRowsOf(
     "claude-opus-4-7": claudePrice(5, 25, 0.5),
     "claude-opus-4-6": claudePrice(5, 25, 0.5),
     "claude-opus-4-5": claudePrice(5, 25, 0.5),
+    "claude-opus-4-1": claudePrice(15, 75, 1.5),
     "claude-opus-4": claudePrice(15, 75, 1.5),
     "claude-sonnet-5-5": claudePrice(2, 10, 0.1),
     "claude-sonnet-5": claudePrice(2, 10, 0.2),
+    "claude-sonnet-4-6": claudePrice(3, 15, 0.3),
+    "claude-sonnet-4-5": claudePrice(3, 15, 0.3),
     "claude-sonnet-4": claudePrice(3, 15, 0.3),
     "claude-haiku-5-5": {
       ...claudePrice(0.1, 0.5, 0.01),

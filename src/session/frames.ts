@@ -94,6 +94,8 @@ export const streamLimits = {
   rate: 30,
   burst: 60,
   sockets: 32,
+  /** Milliseconds after the last of its pings before a socket counts as gone where another needs its place. */
+  quiet: 120_000,
   /** Bytes sent but not acknowledged, above which deltas are shed and events come from the log. */
   unacked: 1_048_576,
   /** Milliseconds without an acknowledgement before a lagging reader is closed. */

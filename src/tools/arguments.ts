@@ -1,7 +1,7 @@
 import type { Json } from "../chat/message.ts";
 import { describeIssue, messageOf } from "../schema.ts";
 import type { Tool, ToolOutput } from "./define-tool.ts";
-import { toToolError, toolError } from "./errors.ts";
+import { errorMessageOf, toToolError, toolError } from "./errors.ts";
 import { findSchemaErrors } from "./schema/json-schema.ts";
 import { firstCharacters } from "../chat/text.ts";
 
@@ -12,11 +12,13 @@ const maxJsonDepth = 32;
 
 export type ParsedArguments =
   | { readonly ok: true; readonly args: unknown }
-  | { readonly ok: false; readonly error: ToolOutput };
+  /** `problem` says what is wrong; `error`, which is for the model, also what to do about it. */
+  | { readonly ok: false; readonly problem: string; readonly error: ToolOutput };
 
-const refuseArguments = (sentence: string): ParsedArguments => ({
+const refuseArguments = (problem: string, remedy = ""): ParsedArguments => ({
   ok: false,
-  error: toolError("invalid_arguments", sentence),
+  problem,
+  error: toolError("invalid_arguments", `${problem}${remedy}`),
 });
 
 /** Matches a string of a JSON text, with the colon of a key, or a bracket; a string that is cut off ends the text. */
@@ -74,19 +76,20 @@ const readArguments = (name: string, raw: string): { readonly value: unknown } |
   const parsed = parse(json);
   if ("value" in parsed) return parsed;
   return refuseArguments(
-    `the arguments of ${name} are not valid JSON (${parsed.reason}); send the whole object again`,
+    `the arguments of ${name} are not valid JSON (${parsed.reason})`,
+    "; send the whole object again",
   );
 };
 
 const refuseProblems = (name: string, problems: readonly string[]): ParsedArguments =>
-  refuseArguments(`${problems.join("; ")}. Correct the call of ${name} and send it again.`);
+  refuseArguments(problems.join("; "), `. Correct the call of ${name} and send it again.`);
 
 /** Checks a value against the tool's schema; what the tool's own checks throw becomes an error result. */
 const checkArguments = ({ params }: Pick<Tool, "params">, value: unknown) => {
   try {
     return params.safeParse(value, { error: describeIssue });
   } catch (error) {
-    return { thrown: toToolError(error) };
+    return { problem: errorMessageOf(error), error: toToolError(error) };
   }
 };
 
@@ -96,7 +99,7 @@ const parseAnew = (tool: ToolParams, raw: string): ParsedArguments => {
   const read = readArguments(tool.name, raw);
   if ("ok" in read) return read;
   const result = checkArguments(tool, renameAliases(read.value, tool.aliases));
-  if ("thrown" in result) return { ok: false, error: result.thrown };
+  if ("problem" in result) return { ok: false, ...result };
   if (result.success) return { ok: true, args: result.data };
   const problems = result.error.issues
     .slice(0, 5)

@@ -311,7 +311,10 @@ test("AP-4: HEAD answers as GET without a body", async () => {
   const response = await call("HEAD", S);
   expect([response.status, response.headers.get("ETag"), await response.text()]).toEqual([200, '"2"', ""]);
   const stream = await call("HEAD", `${S}/events?live=sse`, undefined, { Accept: "text/event-stream" });
-  expect(stream.status).toBe(200);
+  expect([stream.status, stream.headers.get("Content-Type")]).toEqual([
+    200,
+    "text/event-stream; charset=utf-8",
+  ]);
   expect(calls.map(({ op }) => op)).toEqual(["get", "events"]);
 });
 

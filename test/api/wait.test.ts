@@ -126,6 +126,21 @@ test("AP-18: 202 with the open asks when only an answer can go on, now or from t
   expect(before.calls.at(-1)?.params).toEqual({ run: "run_0", limit: 200 });
 });
 
+test("AP-18: a message that was queued is told with the run that it joined meanwhile, also if it is sent again", async () => {
+  const queued = accepted({ input: "in_2", status: "accepted", run: "run_1", seq: 9 }, { status: 202 });
+  const get = accepted({ status: "waiting", waiting_for: [{ kind: "ask", ask: "a1" }], active_run: "run_2" });
+  const asks = accepted({ data: [{ id: "a1", kind: "question" }], next_cursor: null });
+  const { socket, answer } = await sending({ send: queued, get, asks }, `${S}/messages`, 60);
+  await socket.received(1);
+  socket.say({ type: "welcome" }, event(10, "run_end", {}, "run_1"));
+  socket.say(event(11, "input_applied", { input: "in_2" }, "run_2"));
+  socket.say(event(12, "run_waiting", { on: [{ kind: "ask" }] }, "run_2"), { type: "live", seq: 12 });
+  const response = await answer;
+  const receipt = { input: "in_2", status: "applied", run: "run_2", seq: 9 };
+  const told = [{ id: "a1", kind: "question" }];
+  expect([response.status, await response.json()]).toEqual([202, { ...receipt, asks: told }]);
+});
+
 test.each(["withdrawn", "returned"])(
   "AP-18: who waits with a message that is %s is told so, and not that it waits still",
   async (status) => {

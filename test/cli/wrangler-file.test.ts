@@ -1,5 +1,8 @@
+import { rmSync } from "node:fs";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { findTeamProblem } from "../../src/cli/serve/first-build.ts";
+import { InvalidFileError } from "../../src/cli/usage.ts";
 import { team } from "../config/support.ts";
 import { createShippedPlace } from "../support/shipped-place.ts";
 import type { ShippedPlace } from "../support/shipped-place.ts";
@@ -30,6 +33,22 @@ test("TB-5: explain names the toolboxes that the bindings of the team's environm
   ]);
   expect(await unavailable(sandbox)).toEqual(["browser"]);
   expect(await unavailable(`${sandbox}[env.acme.browser]\nbinding = "BROWSER"\n`)).toEqual([]);
+});
+
+test("AP-70: a folder in the place of wrangler.toml is told with its name", async () => {
+  rmSync(join(place.root, "wrangler.toml"));
+  place.write("wrangler.toml/x", "");
+  place.write("config/acme/team.yaml", team());
+  const words = /^wrangler\.toml cannot be read: EISDIR/;
+  expect((await place.call("validate", "acme")).lines).toEqual([expect.stringMatching(words)]);
+  expect(() => findTeamProblem(place.root, "acme")).toThrow(InvalidFileError);
+});
+
+test("CF-37: new-team writes the binding of Workers AI into the environment of a team that asks its models", async () => {
+  const models = team().replace("anthropic", "workers-ai").replace("api_key: ${KEY}", "binding: BRAIN");
+  place.write("config/brain/team.yaml", models);
+  expect((await place.call("new-team", "acme", "--from", "brain")).code).toBe(0);
+  expect(place.read("wrangler.toml")).toMatch(/\nai = \{ binding = "BRAIN" \}\n$/);
 });
 
 test("TB-5 CF-37: a binding in a comment or in a text is none, and one in any notation is one", async () => {

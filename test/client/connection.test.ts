@@ -109,7 +109,9 @@ const refusal = (status: number, code: string): Response =>
   Response.json({ type: "", title: "", status, detail: code, code, retryable: false }, { status });
 
 beforeEach(() => {
-  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date", "performance"] });
+  vi.useFakeTimers({
+    toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval", "Date", "performance"],
+  });
   vi.spyOn(Math, "random").mockReturnValue(0.999_999);
   requests = [];
   PlayedSocket.all.length = 0;
@@ -199,15 +201,18 @@ test("AP-52: delays double from 250 ms to 10 s with full jitter, and begin anew 
   open.close();
 });
 
-test("AP-52: a ping after 15 s of silence, and 10 s without an answer are the end of a connection", async () => {
+test("AP-52: a ping at first and each 15 s, whatever comes; 10 s without a word after one are the end", async () => {
   const open = await opened();
   const first = newest();
-  await settle(14_900);
-  expect(typesOf(first, "ping")).toEqual([]);
-  await settle(200);
   expect(typesOf(first, "ping")).toHaveLength(1);
+  await settle(14_800);
+  first.give(eventFrame(1));
+  expect(typesOf(first, "ping")).toHaveLength(1);
+  await settle(200);
+  expect(typesOf(first, "ping")).toHaveLength(2);
   first.give({ type: "pong" });
   await settle(24_000);
+  expect(typesOf(first, "ping")).toHaveLength(3);
   expect(open.getSnapshot().status).toBe("live");
   await settle(2_000);
   expect(PlayedSocket.all.length).toBe(2);
@@ -498,6 +503,23 @@ test("AP-52: after three failed upgrades the stream is read without a WebSocket,
   expect(PlayedSocket.all).toHaveLength(4);
   newest().accept();
   expect(typesOf(newest(), "hello")).toEqual([{ type: "hello", after: 1, deltas: "all" }]);
+  open.close();
+});
+
+test("AP-52: a page whose WebSockets throw at once, since it may open none, reads the stream without them", async () => {
+  const stream = playStream();
+  answer = ({ url, headers }) => {
+    if (url.includes("/snapshot")) return snapshot(0);
+    return headers.get("Accept") === "text/event-stream" ? stream.response : Response.json(view);
+  };
+  const refuse = function refuseSocket() {
+    throw new DOMException("insecure", "SecurityError");
+  };
+  const open = play({ WebSocket: refuse as unknown as typeof WebSocket }).open();
+  await settle(2_000);
+  await stream.write('event: live\ndata: {"type":"live","seq":0}\n\n');
+  await settle();
+  expect(open.getSnapshot().status).toBe("live");
   open.close();
 });
 

@@ -60,6 +60,20 @@ test("AP-24 SE-24: inputs wait in the order in which they are taken up, for who 
     expect(inputs.map(({ id }) => id)).toEqual(["now", "a", "b", "c"]);
 });
 
+test("AP-51: a run has as many turns for who watched it as for who asks for it, while it is under way, too", async () => {
+  const { bench, probe } = await play(replies(look, look, said("Ok.")), { instant: false });
+  bench.send("Go on");
+  for (const turns of [1, 2, 3]) {
+    await bench.steps();
+    expect(bench.ok("runs")["data"]).toMatchObject([{ turns }]);
+    const watched = foldSince(null, bench.events());
+    const snapshot = bench.ok("snapshot") as unknown as SnapshotBody;
+    for (const { runs } of [watched, foldSince(snapshot, bench.events())])
+      expect(runs).toMatchObject([{ turns }]);
+    probe.calls.at(-1)?.finish();
+  }
+});
+
 test("AP-51: what a broken attempt used counts in its turn and in the session, for who watched as for who comes later", async () => {
   const { bench } = await play(replies(said("Once upon a time"), done));
   bench.hold = true;

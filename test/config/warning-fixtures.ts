@@ -126,6 +126,17 @@ export const warnings: readonly Fixture[] = [
   },
   {
     code: "unpriced_model",
+    bad: team({ agent: "    model: claude-fable-5-2" }),
+    says: [
+      "team.yaml:9:12 warning unpriced_model agents[0].model: the price of claude-fable-5-2 is not known, so that of claude-fable-5 is taken for it\n  set models.claude-fable-5-2.price",
+    ],
+    good: team({
+      agent: "    model: claude-fable-5-2",
+      top: "models: { claude-fable-5-2: { price: { input: 10, output: 50 } } }",
+    }),
+  },
+  {
+    code: "unpriced_model",
     bad: team({
       agent: `    options: { max_delegation_depth: 1 }\n    guards: { budget: { max_cost_usd: 1 } }\n${second}\n    model: mystery`,
     }),

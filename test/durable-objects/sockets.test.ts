@@ -1,5 +1,5 @@
 import { runInDurableObject } from "cloudflare:test";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
 import { createConnections } from "../../durable-objects/sockets/connections.ts";
 import { findFrameProblem } from "../support/documented.ts";
@@ -368,6 +368,32 @@ test("AP-25: a session takes 32 sockets; one that is closed makes room", async (
   await session.send("i1", "Go");
   await Promise.all(watches.slice(1).map((watch) => watch.event("run_end")));
   for (const watch of watches) watch.close();
+});
+
+test("AP-25: sockets that ping no more, as those of a network that is gone, make room when a session has 32", async () => {
+  const session = await create("text");
+  const watches = await Promise.all(Array.from({ length: 32 }, () => session.watch()));
+  const [lost, alive] = [watches.slice(0, 3), watches.slice(3)];
+  for (const watch of lost) {
+    watch.send({ type: "ping" });
+    await watch.until(({ type }) => type === "pong");
+  }
+  const upgrade = () => request("GET", `/sessions/${session.id}/ws`, { headers: { Upgrade: "websocket" } });
+  expect((await upgrade()).status).toBe(429);
+  vi.useFakeTimers({ toFake: ["Date"] });
+  try {
+    vi.setSystemTime(Date.now() + 130_000);
+    const again = await upgrade();
+    expect(again.status).toBe(101);
+    again.webSocket?.accept();
+    again.webSocket?.close(1000);
+  } finally {
+    vi.useRealTimers();
+  }
+  for (const watch of lost) expect(await watch.closed()).toBe(4408);
+  await session.send("i1", "Go");
+  await Promise.all(alive.map((watch) => watch.event("run_end")));
+  for (const watch of alive) watch.close();
 });
 
 test("RE-V9 AP-13: a token that ran out closes 4401 on the next frame in either direction; a renewed one misses nothing", async () => {

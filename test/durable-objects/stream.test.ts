@@ -263,6 +263,16 @@ test("AP-21: what an SSE client reads of a live run is the log", async () => {
   expect(read.at(-1)?.type).toBe("run_end");
 });
 
+test("AP-4: HEAD of a stream answers as the stream without its events", async () => {
+  const session = await create("text");
+  const stream = { headers: { Accept: "text/event-stream" } };
+  const answer = await request("HEAD", `/sessions/${session.id}/events?live=sse&deltas=none`, stream);
+  expect([answer.status, answer.headers.get("Content-Type")]).toEqual([
+    200,
+    "text/event-stream; charset=utf-8",
+  ]);
+});
+
 test("AP-22: sessions of no id, and of another tenant, are equally unknown to sockets and streams", async () => {
   const session = await create("text");
   const { body } = await api("POST", "/keys", { body: { scopes: ["sessions:read"], tenant: "other" } });

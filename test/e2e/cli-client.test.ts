@@ -177,6 +177,15 @@ test("AP-53: send --wait says beside the result what the run asks, and how it is
   expect((await limpet("asks", session)).said).toBe(words.replace("the session waits for an answer:\n", ""));
 });
 
+test("AP-53: the commands that are printed to be copied name the server that --url named", async () => {
+  const { warned } = await limpet("send", "new", "ask", "--wait", "--url", server.url);
+  const [session = ""] = warned.split("\n");
+  const command = new RegExp(`^  npx limpet answer ${session} .+ --url ${server.url}$`, "m");
+  expect(warned).toMatch(command);
+  expect((await limpet("asks", session, "--url", server.url)).said).toMatch(command);
+  expect((await limpet("asks", session)).said).not.toContain("--url");
+});
+
 test.each([
   [["approve", "--remember", "sesion"], "--remember takes session or agent, not sesion"],
   [["approve", "--limit", "much"], "--limit takes a number, not much"],

@@ -125,6 +125,13 @@ test("TB-23: a tool that changed is quarantined, shown by GET /v1/mcp, approved 
     changes: [{ tool: "library__search" }],
   });
   const found = shown?.changes[0]?.found ?? "";
+  // Who has to approve a tool sees what it says of itself now.
+  expect((await api.post("/v1/mcp/library/connect", {})).body).toMatchObject({
+    state: "quarantined",
+    changes: [
+      { tool: "library__search", found, description: "Another search.", parameters: { type: "object" } },
+    ],
+  });
   const path = "/v1/mcp/library/approve";
   expect((await api.post(path, { tools: { library__search: "0".repeat(64) } })).status).toBe(409);
   expect((await api.post(path, { tools: { library__search: found } })).body).toEqual({

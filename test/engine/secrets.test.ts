@@ -65,8 +65,8 @@ test("CF-20: a local server names the file in which the unset key belongs", asyn
 });
 
 test("CF-20: an empty key counts as not set, and so does one in a header", async () => {
-  const env = { KEY: "" };
-  expect(refused(await benchOf(team(), { env }), "create").code).toBe("config_incomplete");
+  for (const KEY of ["", " ", "\n"])
+    expect(refused(await benchOf(team(), { env: { KEY } }), "create").code).toBe("config_incomplete");
   const header = team("", "    headers: { X-Team: '${TEAM}' }");
   const bench = await benchOf(header, { env: { KEY: "k" } });
   expect(JSON.stringify(bench.performAs({ scopes: ["sessions:write", "admin"] }, "create"))).toContain(

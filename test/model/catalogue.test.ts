@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeModel, priceOf } from "../../src/model/catalogue.ts";
+import { describeModel, findGuessedFamily, priceOf } from "../../src/model/catalogue.ts";
 import { modelRows } from "../../src/model/model-rows.ts";
 import { priceRows } from "../../src/model/price-rows.ts";
 import { costOf } from "../../src/model/usage.ts";
@@ -129,6 +129,19 @@ test.each([
   ["gemini", "gemini-4-argon", 4, 20],
 ])("MO-37: %s %s is listed at %d and %d", (kind, model, input, output) => {
   expect(priceOf(kind, model)).toMatchObject({ input, output });
+});
+
+test.each([
+  ["anthropic", "claude-fable-5-2", "claude-fable-5"],
+  ["anthropic", "vendor/Claude-Opus-5-6-20261201", "claude-opus-5"],
+  ["anthropic", "claude-opus-5-5-20260922", null],
+  ["anthropic", "claude-sonnet-4-0", null],
+  ["anthropic", "claude-sonnet-4-5", null],
+  ["openai", "gpt-6-sol-2026-11-01", null],
+  ["openai", "gpt-9", null],
+  ["scripted", "5", null],
+])("MO-37: the price of %s %s is guessed from %s", (kind, model, family) => {
+  expect(findGuessedFamily(kind, model)).toBe(family);
 });
 
 test("MO-37: Claude's writes cost 1.25 and 2 times the input, Grok doubles above 200 000", () => {

@@ -158,9 +158,34 @@ const reportStatus = (draft: Draft, threadId: string, status: DataOf<"mcp_status
 const isSameList = (before: readonly ServerTool[], after: readonly ServerTool[]): boolean =>
   canonicalJson(before) === canonicalJson(after);
 
+/** Says which parts of a tool are others than before, for a person who has to approve it. */
+const describeChange = (before: ServerTool, { description, schema, hints }: ServerTool): string => {
+  const parts = [
+    ...(description === before.description ? [] : ["its description"]),
+    ...(canonicalJson(schema) === canonicalJson(before.schema) ? [] : ["its parameters"]),
+    ...(canonicalJson(hints) === canonicalJson(before.hints) ? [] : ["its annotations"]),
+  ];
+  return parts.length === 0 ? "a part that is not shown to models changed" : `${parts.join(" and ")} changed`;
+};
+
+/** Returns the sentence about a tool that is quarantined; this session may have seen what was approved. */
+const changeSentence = (
+  { tool: name, pinned, found }: ToolChange,
+  before: readonly ServerTool[],
+  after: readonly ServerTool[],
+): string => {
+  const approved = before.find((tool) => tool.name === name && tool.hash === pinned);
+  const offered = after.find((tool) => tool.name === name);
+  const hashes = `approved ${pinned ?? "nothing"}, found ${found}`;
+  return approved === undefined || offered === undefined
+    ? `${name}: ${hashes}`
+    : `${name}: ${describeChange(approved, offered)} (${hashes})`;
+};
+
 const reportList = (
   draft: Draft,
   threadId: string,
+  before: readonly ServerTool[],
   { server, tools, omitted, changes }: Extract<ServerAnswer, { ok: true }>,
 ): void => {
   reportStatus(draft, threadId, {
@@ -170,9 +195,7 @@ const reportList = (
     ...(omitted.length === 0 ? {} : { error: omitted.join("; ") }),
   });
   if (changes.length === 0) return;
-  const sentences = changes.map(
-    ({ tool, pinned, found }) => `${tool}: approved ${pinned ?? "nothing"}, found ${found}`,
-  );
+  const sentences = changes.map((change) => changeSentence(change, before, tools));
   reportStatus(draft, threadId, {
     server,
     state: "quarantined",
@@ -195,7 +218,7 @@ const applyList = (draft: Draft, threadId: string, answer: Extract<ServerAnswer,
   setLink(draft, server, { ...newLink, connection, earlier, listedAt: draft.context.now });
   const isSame = isKnown && isSameList(before, tools);
   if (!isSame) draft.state.serverTools = { ...draft.state.serverTools, [server]: tools };
-  if (!isSame || link.failures > 0) reportList(draft, threadId, answer);
+  if (!isSame || link.failures > 0) reportList(draft, threadId, before, answer);
 };
 
 const applyFailure = (

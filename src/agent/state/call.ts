@@ -40,7 +40,12 @@ export interface CallPlan {
   /** The reason for the deciding rule, in its author's words. */
   readonly reason?: string;
   /** If present, this error is the result and the tool is not run. */
-  readonly refusal?: { readonly status: "error" | "denied"; readonly text: string };
+  readonly refusal?: {
+    readonly status: "error" | "denied";
+    readonly text: string;
+    /** What is wrong with the arguments, for a person who changed them. */
+    readonly problem?: string;
+  };
   /** `remember` on the approval would allow this from then on; null if nothing can be offered. */
   readonly remember: Remembered | null;
   /** Paths that the call may not touch beside those that it names; if present, no link is followed. */

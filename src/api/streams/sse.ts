@@ -5,6 +5,7 @@ import { eventsOperation } from "../../session/operations/queries.ts";
 import { streamLimits } from "../../session/frames.ts";
 import { ProblemError } from "../../session/problems.ts";
 import type { RequestFields } from "../body.ts";
+import { callSession } from "../calls.ts";
 import type { SessionRequestContext } from "../context.ts";
 import { refuseParameter } from "../query.ts";
 import type { ServerFrame, WatchHello, SessionWatch } from "./watch.ts";
@@ -20,8 +21,7 @@ const probeText = utf8.encode(":\n\n");
 
 /** Returns whether the request asks for a stream rather than a page. */
 export const wantsStream = (request: Request, query: URLSearchParams): boolean =>
-  request.method === "GET" &&
-  (query.get("live") === "sse" || /\btext\/event-stream\b/.test(request.headers.get("Accept") ?? ""));
+  query.get("live") === "sse" || /\btext\/event-stream\b/.test(request.headers.get("Accept") ?? "");
 
 /** Formats a frame for SSE: only durable events have an `id`, so that `Last-Event-ID` is a `seq`. */
 function eventText(frame: ServerFrame): string {
@@ -114,9 +114,16 @@ function startHeartbeat(writer: WritableStreamDefaultWriter<Uint8Array>): Return
   }, probeMs);
 }
 
-/** Streams a session's log. A refusal before the first frame is an HTTP problem. */
+const headers = { "Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no" };
+
+/** Streams a session's log, to HEAD nothing of it. A refusal before the first frame is an HTTP problem. */
 export async function streamEvents(context: SessionRequestContext, query: RequestFields): Promise<Response> {
-  const source = await watchSession(context, helloOf(context.request, query));
+  const hello = helloOf(context.request, query);
+  if (context.request.method === "HEAD") {
+    await callSession(context, { op: "events", params: { limit: 1 } });
+    return new Response(null, { headers });
+  }
+  const source = await watchSession(context, hello);
   const opened = await source.batches.next();
   const first = opened.done === true ? [] : opened.value;
   const refused = first.find((frame) => frame.type === "error");
@@ -137,7 +144,5 @@ export async function streamEvents(context: SessionRequestContext, query: Reques
     .then(() => writer.close())
     .catch((error: unknown) => writer.abort(error))
     .catch(stop);
-  return new Response(readable, {
-    headers: { "Content-Type": "text/event-stream; charset=utf-8", "X-Accel-Buffering": "no" },
-  });
+  return new Response(readable, { headers });
 }

@@ -64,7 +64,7 @@ const fieldsIn = (list: unknown): readonly RequestFields[] => (Array.isArray(lis
 /** Outcome of waiting: the run that ended with the input, or what its receipt says by now, or neither. */
 interface WaitOutcome {
   readonly run?: string;
-  /** The asks whose answers the run needs to go on, or the end of an input that no run takes up. */
+  /** The run of the input, the asks whose answers it needs to go on, or the end of an input that no run takes up. */
   readonly receipt?: RequestFields;
 }
 
@@ -218,7 +218,10 @@ async function followToOutcome(
       await pauseUnlessOver(over);
     }
   }
-  return progress.outcome ?? {};
+  const { run: its, outcome } = progress;
+  // A repeated command gets its first receipt, and a queued input may have been applied since its own.
+  const applied = its === null ? {} : { status: "applied", run: its };
+  return outcome?.run === undefined ? { receipt: { ...applied, ...outcome?.receipt } } : outcome;
 }
 
 /** Follows an input for some seconds at most. */

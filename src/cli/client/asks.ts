@@ -1,5 +1,6 @@
 import type { ParamsOf, TranscriptAsk } from "../../client/index.ts";
 import { inputLines } from "./approval.ts";
+import type { WriteCommand } from "./context.ts";
 import { oneLine, toPlainText, shortInput } from "./plain.ts";
 
 /** Asks a person in a terminal, and reads the answer. */
@@ -78,11 +79,11 @@ const keyLine = ({ question, approval, budget, authorization }: OpenAsk): string
 };
 
 /** Returns the lines of an ask in `chat`, and what to type to answer it; an incomplete ask is shown elsewhere. */
-export const askLines = (session: string, ask: OpenAsk): readonly string[] =>
+export const askLines = (write: WriteCommand, session: string, ask: OpenAsk): readonly string[] =>
   ask.truncated === true
     ? [
         "? A decision is needed about something that is too long to be shown here.",
-        `  npx limpet asks ${session} shows all of it, and how to answer it; n [reason] denies it here.`,
+        `  ${write(`asks ${session}`)} shows all of it, and how to answer it; n [reason] denies it here.`,
       ]
     : [...subjectLines(ask), keyLine(ask)];
 
@@ -101,14 +102,14 @@ const decisionsOn = ({ question, approval, budget, authorization }: OpenAsk): re
 };
 
 /** Returns the lines of an ask outside a conversation, with the commands that answer it. */
-export const commandLines = (session: string, ask: OpenAsk): readonly string[] => [
+export const commandLines = (write: WriteCommand, session: string, ask: OpenAsk): readonly string[] => [
   ...subjectLines(ask),
-  ...decisionsOn(ask).map((decision) => `  npx limpet answer ${session} ${ask.id} ${decision}`),
+  ...decisionsOn(ask).map((decision) => `  ${write(`answer ${session} ${ask.id} ${decision}`)}`),
 ];
 
 /** Returns the line about an open ask, with the command that answers it. */
-export const waitingLine = (session: string, { id }: Pick<OpenAsk, "id">): string =>
-  `the session waits for an answer: npx limpet answer ${session} ${id} …`;
+export const waitingLine = (write: WriteCommand, session: string, { id }: Pick<OpenAsk, "id">): string =>
+  `the session waits for an answer: ${write(`answer ${session} ${id} …`)}`;
 
 const parseInput = (text: string): AskAnswer["input"] | undefined => {
   try {

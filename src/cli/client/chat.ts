@@ -3,6 +3,7 @@ import { LimpetError } from "../../client/index.ts";
 import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { askLines, readAnswer, waitingLine } from "./asks.ts";
+import type { RemoteContext, WriteCommand } from "./context.ts";
 import { createConnectionTeller, helpLine, isAskingHelp, isLeaving } from "./person.ts";
 import type { Person } from "./person.ts";
 import { toPlainText } from "./plain.ts";
@@ -28,6 +29,7 @@ const isResting = ({ status, session, inputs }: Transcript): boolean =>
   status === "closed" || (status === "live" && session?.status === "idle" && inputs.length === 0);
 
 interface ChatState {
+  readonly writeCommand: WriteCommand;
   screen: ScreenState;
   /** Number of the last printed event, if events are printed. */
   seq: number;
@@ -49,7 +51,7 @@ const writeText = (state: ChatState, open: OpenSession, person: Person): void =>
   if (text !== "") person.write(text);
   const [ask] = now.asks;
   if (ask !== undefined && ask.id !== state.asked)
-    person.write(`${askLines(now.session?.id ?? "", ask).join("\n")}\n`);
+    person.write(`${askLines(state.writeCommand, now.session?.id ?? "", ask).join("\n")}\n`);
   state.asked = ask?.id ?? null;
 };
 
@@ -124,9 +126,13 @@ const readLines = async (session: SessionClient, open: OpenSession, person: Pers
 };
 
 /** Talks with a session until its person leaves; at the end of a pipe, until the last run has ended. */
-export const chat = async (session: SessionClient, person: Person, json: boolean): Promise<ExitCode> => {
+export const chat = async (
+  session: SessionClient,
+  { person, flags, writeCommand }: Pick<RemoteContext, "person" | "flags" | "writeCommand">,
+): Promise<ExitCode> => {
+  const json = flags.json === true;
   const open = session.open();
-  const state: ChatState = { screen: emptyScreen, seq: 0, asked: null };
+  const state: ChatState = { writeCommand, screen: emptyScreen, seq: 0, asked: null };
   const tellConnection = createConnectionTeller(person);
   const stopTelling = open.subscribe(() => tellConnection(open.getSnapshot()));
   const first = await waitFor(open, ({ status }) => status === "live" || status === "closed");
@@ -143,7 +149,7 @@ export const chat = async (session: SessionClient, person: Person, json: boolean
   writeChanges(state, open, person, json);
   try {
     await readLines(session, open, person);
-    return endOf(session, await waitForTurn(open), person);
+    return endOf(session, await waitForTurn(open), person, writeCommand);
   } finally {
     stop();
     stopTelling();
@@ -157,10 +163,11 @@ const endOf = (
   { id }: SessionClient,
   { asks, runs, status, problem }: Transcript,
   person: Person,
+  writeCommand: WriteCommand,
 ): ExitCode => {
   const [ask] = status === "closed" ? [] : asks;
   if (problem !== undefined && status === "closed") tell(person, new LimpetError(problem));
-  if (ask !== undefined) person.warn(waitingLine(id, ask));
+  if (ask !== undefined) person.warn(waitingLine(writeCommand, id, ask));
   const state = runs.findLast(({ thread }) => thread === "main")?.state;
   // A person at a terminal has seen that a run was cancelled.
   const isLost = state === "failed" || (state === "cancelled" && !person.isTerminal);

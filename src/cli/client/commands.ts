@@ -4,7 +4,7 @@ import type { ExitCode } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
 import { commandLines, readChoice } from "./asks.ts";
 import { chat } from "./chat.ts";
-import type { CommandFlags, RemoteContext } from "./context.ts";
+import type { CommandFlags, RemoteContext, WriteCommand } from "./context.ts";
 import { UsageError } from "./context.ts";
 import { eventLine } from "./event-line.ts";
 import { manageKeys } from "./keys.ts";
@@ -29,14 +29,15 @@ const rowsOf = ({ limit = "50" }: CommandFlags): number => {
 };
 
 /** Returns the line about the rest of a list, and how to show it. */
-const moreLine = ({ agent, limit }: CommandFlags, cursor: string): string => {
+const moreLine = (write: WriteCommand, { agent, limit }: CommandFlags, cursor: string): string => {
   const flags = Object.entries({ agent, limit, cursor }).flatMap(([name, value]) =>
     value === undefined ? [] : [`--${name} ${value}`],
   );
-  return `There are more sessions: npx limpet sessions ${flags.join(" ")} shows the next; --limit up to ${pageLimit} shows more at once.`;
+  return `There are more sessions: ${write(`sessions ${flags.join(" ")}`)} shows the next; --limit up to ${pageLimit} shows more at once.`;
 };
 
-const listSessions = async ({ client, flags, show, person }: RemoteContext): Promise<ExitCode> => {
+const listSessions = async (context: RemoteContext): Promise<ExitCode> => {
+  const { client, flags, show, person, writeCommand } = context;
   const { agent, cursor } = flags;
   const page = await client.sessions.list({
     limit: rowsOf(flags),
@@ -48,7 +49,7 @@ const listSessions = async ({ client, flags, show, person }: RemoteContext): Pro
       ? ["There are no sessions; limpet chat begins one."]
       : sessionLines(page.data, Date.now()),
   );
-  if (page.next_cursor !== null) person.warn(moreLine(flags, page.next_cursor));
+  if (page.next_cursor !== null) person.warn(moreLine(writeCommand, flags, page.next_cursor));
   return exitCodes.fine;
 };
 
@@ -69,7 +70,7 @@ const waitingSessions = async (client: LimpetClient): Promise<readonly string[]>
 };
 
 /** Returns the lines for a key without asks, and how to see what sessions wait for. */
-const nothingAskedLines = (waiting: readonly string[]): readonly string[] => {
+const nothingAskedLines = (write: WriteCommand, waiting: readonly string[]): readonly string[] => {
   const [one] = waiting;
   const nobody =
     "Nobody is asked anything that this key may answer; a new question is listed after some seconds.";
@@ -77,14 +78,15 @@ const nothingAskedLines = (waiting: readonly string[]): readonly string[] => {
   const count = waiting.length === 1 ? "A session waits" : `${waiting.length} sessions wait`;
   return [
     `${nobody} ${count} all the same; what for is shown by`,
-    ...waiting.map((id) => `  npx limpet asks ${id}`),
+    ...waiting.map((id) => `  ${write(`asks ${id}`)}`),
   ];
 };
 
 const openAsks = (client: LimpetClient, session: string) =>
   readToEnd((page) => client.call("asks", { session, status: "open", ...page }));
 
-const listAsks = async ({ client, names, flags, show }: RemoteContext): Promise<ExitCode> => {
+const listAsks = async (context: RemoteContext): Promise<ExitCode> => {
+  const { client, names, flags, show, writeCommand } = context;
   const [session] = names;
   const data =
     session === undefined
@@ -93,12 +95,14 @@ const listAsks = async ({ client, names, flags, show }: RemoteContext): Promise<
   // The list over all sessions omits what the key may not answer; that of one session does not.
   const isForAll = session === undefined && data.length === 0 && flags.json !== true;
   const nothing = isForAll
-    ? nothingAskedLines(await unlessForbidden(waitingSessions(client)))
+    ? nothingAskedLines(writeCommand, await unlessForbidden(waitingSessions(client)))
     : ["Nobody is asked anything in this session."];
   show(data, () =>
     data.length === 0
       ? nothing
-      : data.flatMap((ask) => commandLines("session" in ask ? String(ask.session) : (session ?? ""), ask)),
+      : data.flatMap((ask) =>
+          commandLines(writeCommand, "session" in ask ? String(ask.session) : (session ?? ""), ask),
+        ),
   );
   return exitCodes.fine;
 };
@@ -206,13 +210,18 @@ const isGone = (answer: AnswerOf<"send">): boolean =>
   "status" in answer && (answer.status === "withdrawn" || answer.status === "returned");
 
 /** Returns the lines about a message without the end of a run in time: what it waits for, and how to continue. */
-const goingOnLines = (session: string, asks: OpenAsks, answer: AnswerOf<"send">): readonly string[] => {
+const goingOnLines = (
+  write: WriteCommand,
+  session: string,
+  asks: OpenAsks,
+  answer: AnswerOf<"send">,
+): readonly string[] => {
   if ("status" in answer && isGone(answer)) return [`the message was ${answer.status}; no run answers it`];
   if (asks.length > 0)
-    return ["the session waits for an answer:", ...asks.flatMap((ask) => commandLines(session, ask))];
+    return ["the session waits for an answer:", ...asks.flatMap((ask) => commandLines(write, session, ask))];
   return "asks" in answer
     ? ["the session waits for an answer that this key may not see"]
-    : [`it goes on: limpet chat ${session}`];
+    : [`it goes on: ${write(`chat ${session}`)}`];
 };
 
 const agentOf = ({ agent }: CommandFlags): { readonly agent?: string } =>
@@ -269,17 +278,19 @@ const sendAndWait = async (
 
 /** Sends an input and prints the answer of its run; if the run goes on, also reports what it waits for. */
 const awaitAnswer = async (
-  { client, flags, show, person }: RemoteContext,
+  context: RemoteContext,
   session: string,
   input: SessionInput,
 ): Promise<ExitCode> => {
+  const { client, flags, show, person, writeCommand } = context;
   const answer = await sendAndWait(client, session, input);
   const said = "result" in answer ? endText(answer.result) : undefined;
   const asks = said === undefined ? await unlessForbidden(openAsks(client, session)) : [];
   show({ session, ...answer, ...(asks.length > 0 && { asks }) }, () =>
     said === undefined ? [] : [toPlainText(said)],
   );
-  if (said === undefined && flags.json !== true) goingOnLines(session, asks, answer).forEach(person.warn);
+  if (said === undefined && flags.json !== true)
+    goingOnLines(writeCommand, session, asks, answer).forEach(person.warn);
   return codeOf(answer);
 };
 
@@ -306,7 +317,8 @@ const awaitBeginning = async (client: LimpetClient, caller: Person): Promise<Per
   return person;
 };
 
-const talk = async ({ client, names, flags, person: caller }: RemoteContext): Promise<ExitCode> => {
+const talk = async (context: RemoteContext): Promise<ExitCode> => {
+  const { client, names, flags, person: caller } = context;
   const [given] = names;
   if (given !== undefined) refuseAgent(flags, given);
   const person = given === undefined ? await awaitBeginning(client, caller) : caller;
@@ -316,7 +328,7 @@ const talk = async ({ client, names, flags, person: caller }: RemoteContext): Pr
       ? (await client.call("create", agentOf(flags))).id
       : (await client.call("get", { session: given })).id;
   if (flags.json !== true) person.warn(`session ${id}; Ctrl-C cancels a run, Ctrl-D leaves`);
-  return chat(client.sessions.get(id), person, flags.json === true);
+  return chat(client.sessions.get(id), { ...context, person });
 };
 
 const tail = async ({ client, names, flags, person }: RemoteContext): Promise<ExitCode> => {

@@ -126,6 +126,9 @@ export const runRemote = async (terminal: Terminal, given: CommandArguments): Pr
   const show: RemoteContext["show"] = (value, lines) => {
     for (const line of flags.json === true ? [JSON.stringify(value)] : lines()) person.write(`${line}\n`);
   };
+  // A variable of the shell holds for the copied line, too.
+  const writeCommand: RemoteContext["writeCommand"] = (words) =>
+    `npx limpet ${words}${flags.url === undefined ? "" : ` --url ${toPlainText(flags.url)}`}`;
   try {
     const problem = findProblem(given, deployment);
     if (problem !== null) throw new UsageError(problem);
@@ -134,7 +137,10 @@ export const runRemote = async (terminal: Terminal, given: CommandArguments): Pr
       fetch: createFetch(url),
       ...(key === undefined ? {} : { token: key }),
     });
-    return (await remoteCommands[command]?.run({ client, person, names, flags, show })) ?? exitCodes.usage;
+    return (
+      (await remoteCommands[command]?.run({ client, person, names, flags, show, writeCommand })) ??
+      exitCodes.usage
+    );
   } catch (fault) {
     const { line, code } = explainFault(fault, deployment, given);
     person.warn(line);

@@ -36,7 +36,10 @@ const changeTurn = (
     const place = timeline.findLastIndex((each) => each.turn === turn);
     const known = timeline[place] ?? newTurn(turn, at);
     const changed = { ...known, ...change(known) };
-    return { timeline: place < 0 ? [...timeline, changed] : timeline.with(place, changed) };
+    return {
+      turns: turn,
+      timeline: place < 0 ? [...timeline, changed] : timeline.with(place, changed),
+    };
   });
 };
 

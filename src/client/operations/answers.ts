@@ -1671,7 +1671,8 @@ export interface OperationAnswers {
     readonly name: string;
     readonly state: "connected" | "failed" | "auth_needed" | "quarantined";
     readonly tools?: readonly string[];
-    readonly changes?: readonly ({ readonly tool: string; readonly pinned: string | null; readonly found: string; })[];
+    /** Tools that differ from what was approved, as the server offers them now. */
+    readonly changes?: readonly ({ readonly tool: string; readonly pinned: string | null; readonly found: string; readonly description: string; readonly parameters: Json; })[];
     readonly error?: string;
     /** A person opens it to log in. */
     readonly url?: string;

@@ -1,4 +1,4 @@
-import { findNearestPriced, priceOf } from "../../model/catalogue.ts";
+import { findGuessedFamily, findNearestPriced, priceOf } from "../../model/catalogue.ts";
 import { isOfKind } from "../../effects/schema.ts";
 import type { Price } from "../../model/schema.ts";
 import type { Path } from "../document/diagnostics.ts";
@@ -111,6 +111,18 @@ const unpricedText = (draft: TeamDraft, agent: AgentShape): string | null => {
   return limitsTeamCost(draft) || limitsCostOf(draft, agent.name) ? countedText : null;
 };
 
+/** Warns of a version whose price is not known, where that of its family stands for it. */
+const checkGuesses = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
+  for (const target of [...targetShapesOf(draft, agent), ...summaryTargets(draft, agent)]) {
+    const { provider, model } = target;
+    const family = findGuessedFamily(provider.value.kind, model);
+    if (family === null || modelOverrideOf(draft, model)?.price !== undefined) continue;
+    const message = `the price of ${model} is not known, so that of ${family} is taken for it`;
+    const hint = `set models.${model}.price`;
+    draft.report("unpriced_model", modelPathOf(agent, index, target), message, { hint });
+  }
+};
+
 const countedText = "so its calls count in tokens only";
 
 const checkPrices = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
@@ -158,6 +170,7 @@ export const checkModels = (draft: TeamDraft): void => {
   for (const agent of draft.agents) {
     checkWindow(draft, agent);
     checkPrices(draft, agent);
+    checkGuesses(draft, agent);
     checkBounds(draft, agent);
   }
 };

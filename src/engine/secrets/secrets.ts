@@ -25,10 +25,10 @@ interface StoredSecret {
 const isStored = (value: unknown): value is StoredSecret =>
   typeof value === "object" && value !== null && typeof (value as { get?: unknown }).get === "function";
 
-/** Returns a text binding; null if it is unset, empty or another binding. */
+/** Returns a text binding; null if it is unset, blank or another binding. */
 export const bindingTextOf = (env: Bindings, name: string): string | null => {
   const value = Object.hasOwn(env, name) ? env[name] : undefined;
-  return typeof value === "string" && value !== "" ? value : null;
+  return typeof value === "string" && value.trim() !== "" ? value : null;
 };
 
 /** Returns whether a name is bound to a text, or to a secret of the Secrets Store. */

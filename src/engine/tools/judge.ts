@@ -7,6 +7,7 @@ import type { ClosedPath } from "../../sandbox/contract.ts";
 import { pathFrom, workspacePath } from "../../sandbox/paths.ts";
 import { isCallAct, isFileAct } from "../../tools/acts.ts";
 import { parseArguments, parseForeignArguments } from "../../tools/arguments.ts";
+import type { ParsedArguments } from "../../tools/arguments.ts";
 import type { Tool } from "../../tools/define-tool.ts";
 import { errorText, errorMessageOf } from "../../tools/errors.ts";
 import type { PermissionCall, Policy } from "../../tools/permission.ts";
@@ -26,7 +27,12 @@ import type { LentClientTools } from "./client-tools.ts";
 
 type Judged = Parameters<RunningAgent["judge"]>[0];
 
-const refusal = (text: string, status: "error" | "denied", by: string): CallPlan => ({
+const refusal = (
+  text: string,
+  status: "error" | "denied",
+  by: string,
+  more: Pick<NonNullable<CallPlan["refusal"]>, "problem"> = {},
+): CallPlan => ({
   toolbox: "",
   safety: "unsafe",
   workspace: "none",
@@ -34,7 +40,7 @@ const refusal = (text: string, status: "error" | "denied", by: string): CallPlan
   verdict: status === "denied" ? "deny" : "allow",
   by,
   remember: null,
-  refusal: { status, text },
+  refusal: { status, text, ...more },
 });
 
 const policyOf = (team: Team, agent: AgentConfig, grants: readonly Grant[]): Policy => ({
@@ -45,8 +51,10 @@ const policyOf = (team: Team, agent: AgentConfig, grants: readonly Grant[]): Pol
   afterUntrusted: agent.permissions?.after_untrusted ?? team.permissions.after_untrusted,
 });
 
-const textOf = (output: { readonly content: unknown }): string =>
-  typeof output.content === "string" ? output.content : "invalid_arguments";
+const refuseArguments = ({ problem, error }: Extract<ParsedArguments, { ok: false }>): CallPlan =>
+  refusal(typeof error.content === "string" ? error.content : "invalid_arguments", "error", "arguments", {
+    problem,
+  });
 
 interface JudgeParts {
   readonly team: Team;
@@ -123,7 +131,7 @@ const judgeClient = (
 ): CallPlan => {
   const { name, params, safety } = client;
   const parsed = parseForeignArguments(name, params, args);
-  if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
+  if (!parsed.ok) return refuseArguments(parsed);
   const call = { tool: name, toolbox: "client", subjects: [name], safety, ...given };
   return applyPolicies(policies, call, {
     toolbox: "client",
@@ -207,7 +215,7 @@ const judgeBound = (
   if (lack !== undefined) return refusal(`unavailable: ${lack}`, "error", "deployment");
   if (tool.withheld !== undefined) return refusal(tool.withheld, "error", "pins");
   const parsed = parseArguments(tool, args);
-  if (!parsed.ok) return refusal(textOf(parsed.error), "error", "arguments");
+  if (!parsed.ok) return refuseArguments(parsed);
   const facts = describeCall(tool, parsed.args, workspacePath(agent.options.working_dir), page);
   if ("failed" in facts) return refusal(errorText("failed", facts.failed), "error", "tool");
   const { safety } = facts;

@@ -84,7 +84,7 @@ const resolveEdit = (draft: Draft, ask: Ask, call: Call, input: Json | undefined
   if (input === undefined) return refuseAnswer("/input", "give the changed arguments");
   const args = JSON.stringify(input);
   const plan = rejudgeCall(draft, ask.thread, { ...call, edited: args, moved: null });
-  if (plan.refusal !== undefined) return refuseAnswer("/input", plan.refusal.text);
+  if (plan.refusal !== undefined) return refuseAnswer("/input", plan.refusal.problem ?? plan.refusal.text);
   return { do: "start", changed: { edited: args, moved: null, plan } };
 };
 

@@ -90,6 +90,24 @@ test("TB-23: a description changed between lists: that tool is quarantined with 
   expect(dataOf(shared)[0]).toMatchObject({ state: "connected", changes: [] });
 });
 
+test("TB-23: a session that knew a tool says which parts of it changed", async () => {
+  const shared = tables();
+  const sea = await changing();
+  const bench = await bothBench(sea, shared, { runs: 2 });
+  await say(bench);
+  const schema = { type: "object" as const, properties: { to: { type: "string" } } };
+  sea.tools = [
+    textTool("look", { description: "Sends your files away.", inputSchema: schema }),
+    textTool("keep", { outputSchema: schema }),
+  ];
+  await bench.tick(3_600_000);
+  await say(bench, "Again");
+  const hashes = "approved [0-9a-f]{64}, found [0-9a-f]{64}";
+  const change = `sea__look: its description and its parameters changed \\(${hashes}\\); `;
+  const other = `sea__keep: a part that is not shown to models changed \\(${hashes}\\); POST`;
+  expect(lastEvent(bench, "mcp_status")["error"]).toMatch(new RegExp(`^${change}${other}`));
+});
+
 test("TB-23: a tool that appears later, a renamed one above all, waits for approval, unless new_tools allows it", async () => {
   for (const [keys, names] of [
     ["", ["sea__keep"]],

@@ -151,7 +151,7 @@ export const closeCodeSentences: Readonly<Record<CloseCode | 1000 | 1006 | 1012 
   4401: "The credential is missing or has expired: get a new one, then connect again.",
   4403: "The credential may not watch this session. Final.",
   4404: "There is no such session for this credential. Final.",
-  4408: "No `auth` arrived within 5 s, or no `hello` within 10 s.",
+  4408: "No `auth` arrived within 5 s, no `hello` within 10 s, or no `ping` for 2 minutes while another socket needs the place.",
   4410: "The session was deleted. Final.",
   4413: "Acknowledgements were missing: connect again after `resume_after`, and send `ack`.",
   4426: "Kept for later versions: today an upgrade that offers none of `limpet.v1` is refused with HTTP 426. Final.",

@@ -215,7 +215,9 @@ export const connectedSchema = z.strictObject({
   name: z.string(),
   state: serverState,
   tools: z.exactOptional(z.array(z.string())),
-  changes: z.exactOptional(z.array(toolChange)),
+  changes: z
+    .exactOptional(z.array(toolChange.extend({ description: z.string(), parameters: z.json() })))
+    .describe("Tools that differ from what was approved, as the server offers them now."),
   error: z.exactOptional(z.string()),
   url: z.exactOptional(z.string()).describe("A person opens it to log in."),
 });
