@@ -23,6 +23,7 @@ export const mendImports: Readonly<Record<string, string>> = {
   $absent: "src/sandbox/worker/shell/absent-programs.ts#sayAbsent",
   $textFrom: "src/sandbox/worker/shell/programs/program.ts#textFrom",
   $bytesOf: "src/sandbox/worker/shell/programs/program.ts#bytesOf",
+  $calculate: "src/sandbox/worker/shell/arithmetic.ts#calculate",
   $asText: "src/sandbox/worker/shell/as-text.ts#asText",
 };
 
@@ -180,6 +181,18 @@ const matchFolders = (found: SyntaxIndex): Insertion[] => {
   ];
 };
 
+/** Lets patterns of files match names with line ends. */
+const matchLineEnds = (found: SyntaxIndex): Insertion[] => {
+  const { owner } = methodOf(found, "expandSimple");
+  const method = nodesIn((owner["body"] as Node)["body"]).find(
+    (member) => nameOf(member["key"]) === "patternToRegex",
+  );
+  const calls = allOf(method ?? owner, "CallExpression").filter(
+    ({ callee }) => isNode(callee) && callee.type === "Identifier",
+  );
+  return [{ at: only(calls, "makes a pattern of files").end - 1, text: ',"s"' }];
+};
+
 /** Orders texts by the numbers of their characters, as the locale C does. */
 const orderTexts = (found: SyntaxIndex): Insertion[] =>
   callsOf(found, "localeCompare")
@@ -298,6 +311,34 @@ const holdBytes = (code: string, found: SyntaxIndex, program: Node): Insertion[]
   ];
 };
 
+/** Calculates with all bits of whole numbers, and fails where a result would be rounded. */
+const calculateWhole = (code: string, found: SyntaxIndex): Insertion[] => {
+  const plain = functionWith(code, found, 'case"<<":return');
+  const [failure] = allOf(plain, "NewExpression").map((each) => codeOf(code, each["callee"] as Node));
+  const inverse = functionWith(code, found, 'case"~":return~');
+  const not = only(
+    allOf(inverse, "UnaryExpression").filter((each) => each["operator"] === "~"),
+    "inverts bits",
+  );
+  return [
+    ...[plain, functionWith(code, found, 'case"<<=":return')].map((node) => {
+      const operands = nodesIn(node["params"]).map((param) => codeOf(code, param));
+      const text = `const $whole=$calculate(${operands.join()},${failure});if($whole!==null)return $whole;`;
+      return { at: (node["body"] as Node).start + 1, text };
+    }),
+    ...around(not, " Number(", ")"),
+    ...around(not["argument"] as Node, "BigInt(", ")"),
+  ];
+};
+
+/** Takes a word like `a=b` for the file or the text of a redirection, too. */
+const redirectToAnyWord = (code: string, found: SyntaxIndex): Insertion[] => {
+  const within = functionWith(code, found, '"Expected redirection target"');
+  const call = only(callsIn(within, found, "isWord"), "looks for the target of a redirection");
+  const parser = codeOf(code, (call["callee"] as Node)["object"] as Node);
+  return around(call, "(", `||${parser}.current().type==="ASSIGNMENT_WORD")`);
+};
+
 /** Takes the output of a command as text where it is redirected into that of errors, or this into it. */
 const redirectTexts = (code: string, found: SyntaxIndex): Insertion[] => {
   const node = only(
@@ -334,11 +375,14 @@ export const findMends = (code: string, program: Node, found: SyntaxIndex): Inse
     ...endAssignments(code, found),
     ...runFiles(code, found),
     ...matchFolders(found),
+    ...matchLineEnds(found),
     ...orderTexts(found),
     ...endSearches(code, found),
     ...keepBytes(code, found),
     ...readTexts(code, found),
     ...holdBytes(code, found, program),
+    ...calculateWhole(code, found),
+    ...redirectToAnyWord(code, found),
     ...redirectTexts(code, found),
     ...decodeOnce(found),
   ];
