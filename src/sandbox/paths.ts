@@ -13,14 +13,20 @@ function belowMount(path: string): string | null {
   return path.startsWith(`${workspaceRoot}/`) ? path.slice(workspaceRoot.length) : null;
 }
 
+/** Refuses a text that cannot be a path. */
+function checkCharacters(raw: string): void {
+  if (raw.includes("\0")) refuseOutside(raw, "contains a NUL character");
+  if (raw.length > 4096) refuseOutside(raw.slice(0, 80), "is longer than 4096 characters");
+  if (!raw.isWellFormed()) refuseOutside(raw, "holds half a character");
+}
+
 /**
  * Normalises a path relative to the workspace, without `.`, `..`, doubled or trailing slashes; the root itself is
- * `.`. `/workspace/x` is the same as `x`. NUL, `..` beyond the root and other absolute paths are refused with
- * `path_outside`.
+ * `.`. `/workspace/x` is the same as `x`. NUL, half a character, `..` beyond the root and other absolute paths are
+ * refused with `path_outside`.
  */
 export function workspacePath(raw: string): string {
-  if (raw.includes("\0")) return refuseOutside(raw, "contains a NUL character");
-  if (raw.length > 4096) return refuseOutside(raw.slice(0, 80), "is longer than 4096 characters");
+  checkCharacters(raw);
   const below = belowMount(raw);
   if (below === null && raw.startsWith("/")) return refuseOutside(raw, "is outside the workspace");
   const kept: string[] = [];

@@ -31,7 +31,7 @@ const scripts: readonly GitScript[] = [
       "printf 'a\\r\\nb\\r\\n' > c; git add c; git commit -qm c; printf 'a\\r\\nB\\r\\n' > c; git diff > ../p; git checkout -q c; git apply ../p; od -An -c c",
       "printf 'caf\\351\\nb\\n' > l; printf -- '--- a/l\\n+++ b/l\\n@@ -2 +2 @@\\n-b\\n+B\\n' | git apply; od -An -c l",
     ],
-    "   a  \\r  \\n   B  \\r  \\n\n   c   a   f 351  \\n   b  \\n\n",
+    "   a  \\r  \\n   B  \\r  \\n\n   c   a   f 351  \\n   B  \\n\n",
   ],
   [
     "a byte order mark, in files and before a patch",

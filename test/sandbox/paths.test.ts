@@ -16,6 +16,7 @@ test("TB-30: paths are normalised beneath the workspace; every way out is refuse
     "/workspacex",
     "/workspace/..",
     "a\0",
+    "a\ud800",
     "x".repeat(4097),
   ]) {
     expect(() => workspacePath(path)).toThrow(/workspace/);

@@ -42,6 +42,17 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     "1\na\n1\n1\nb\n",
   ],
   [
+    "whole numbers of more than 32 bits",
+    `echo $((1 << 40)) $((0xFFFFFFFF & 0xF0F0F0F0F0)) $((4294967296 | 1)) $((3000000000 >> 1)) $((~4294967296)) $((5000000000 ^ 1)) $((-8 >> 1)); x=5000000000; ((x &= 4294967295)); echo $x`,
+    "1099511627776 4042322160 4294967297 1500000000 -4294967297 5000000001 -4\n705032704\n",
+  ],
+  [
+    "words like a=b as files and texts of redirections",
+    `read -r k <<< a=1; echo "$k"; echo x > a=b; cat < a=b; v=1; cat <<< FOO="$v y"z`,
+    "a=1\nx\nFOO=1 yz\n",
+  ],
+  ["names with line ends in patterns", `echo x > $'a\nb'; cat a*; cat ?*b; rm -f *; ls | wc -l`, "x\nx\n0\n"],
+  [
     "files of their own, and where paths lead",
     `t=$(mktemp); echo hi > "$t"; cat "$t"; d=$(mktemp -d); touch "$d/f"; ls "$d"; mkdir w; ln -s w l; touch w/f; realpath l/f l/new | xargs -n1 basename`,
     "hi\nf\nf\nnew\n",
@@ -51,6 +62,12 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
 test.each(scripts)("TB-29: scripts use %s", async (_, script, stdout) => {
   const outcome = await open().run(script);
   expect(outcome).toMatchObject({ stdout, code: 0 });
+});
+
+test("TB-29: a result that a number cannot hold is an error, not another number", async () => {
+  const { run } = open();
+  const outcome = await run("echo $((123456789 * 987654321)); echo $?");
+  expect(outcome).toMatchObject({ stdout: "1\n", stderr: expect.stringMatching(/beyond 2\^53/) });
 });
 
 test("TB-29: flags of the shell that is called itself are set", async () => {

@@ -279,3 +279,14 @@ test("a file never replaces a folder, and a glob may count from /workspace", asy
     total: 1,
   });
 });
+
+test("TB-30: a path with half a character is refused by each file tool", async () => {
+  const { text } = toolBench();
+  const path = "a\ud83d";
+  for (const [name, args] of [
+    ["fs_read", { path }],
+    ["fs_write", { path, content: "x" }],
+    ["fs_mkdir", { path }],
+  ] as const)
+    expect(await text(name, args)).toMatch(/^ERROR not_permitted: .* holds half a character; /);
+});

@@ -1,5 +1,5 @@
 import { parseAst } from "vite";
-import { findMends, keepMarks } from "./mends.ts";
+import { findMends, keepBytesOfGit } from "./mends.ts";
 import { findNatives } from "./natives.ts";
 import { childrenOf, findIn, isFunction, isLoop, isNode, nameOf, nodesIn } from "../syntax.ts";
 import type { SyntaxIndex, Node, Use } from "../syntax.ts";
@@ -228,7 +228,7 @@ export const instrument = (code: string): string => writeMeter(code, survey(code
 /** Returns the code of git's own module with the meter. */
 export const instrumentGit = (code: string): string => {
   const surveyed = survey(code);
-  return writeMeter(code, surveyed, keepMarks(code, surveyed.program));
+  return writeMeter(code, surveyed, keepBytesOfGit(surveyed.program));
 };
 
 /** Returns the code of the shell's own module with the meter, which must have the expected shape. */

@@ -12,11 +12,19 @@ interface Insertion {
   readonly text: string;
 }
 
-/** Imports that the mends need. */
+/** Imports that the mends of both packages need, and those of the shell alone. */
+export const commonImports: Readonly<Record<string, string>> = {
+  $meter: "src/sandbox/worker/meter.ts#meter",
+  $text: "src/sandbox/worker/byte-text.ts#byteText",
+};
 export const mendImports: Readonly<Record<string, string>> = {
   $mend: "src/sandbox/worker/shell/language/mend-script.ts#mendScript",
   $order: "src/sandbox/worker/shell/language/text-order.ts#orderText",
   $absent: "src/sandbox/worker/shell/absent-programs.ts#sayAbsent",
+  $textFrom: "src/sandbox/worker/shell/programs/program.ts#textFrom",
+  $bytesOf: "src/sandbox/worker/shell/programs/program.ts#bytesOf",
+  $calculate: "src/sandbox/worker/shell/arithmetic.ts#calculate",
+  $asText: "src/sandbox/worker/shell/as-text.ts#asText",
 };
 
 const around = (node: Node, before: string, after: string): Insertion[] => [
@@ -173,6 +181,18 @@ const matchFolders = (found: SyntaxIndex): Insertion[] => {
   ];
 };
 
+/** Lets patterns of files match names with line ends. */
+const matchLineEnds = (found: SyntaxIndex): Insertion[] => {
+  const { owner } = methodOf(found, "expandSimple");
+  const method = nodesIn((owner["body"] as Node)["body"]).find(
+    (member) => nameOf(member["key"]) === "patternToRegex",
+  );
+  const calls = allOf(method ?? owner, "CallExpression").filter(
+    ({ callee }) => isNode(callee) && callee.type === "Identifier",
+  );
+  return [{ at: only(calls, "makes a pattern of files").end - 1, text: ',"s"' }];
+};
+
 /** Orders texts by the numbers of their characters, as the locale C does. */
 const orderTexts = (found: SyntaxIndex): Insertion[] =>
   callsOf(found, "localeCompare")
@@ -198,16 +218,149 @@ const endSearches = (code: string, found: SyntaxIndex): Insertion[] => {
   return [{ at: test.start, text: `${codeOf(code, from)}>${codeOf(code, text)}.length||` }];
 };
 
-/** Keeps the byte order mark of what git decodes, which would otherwise be lost in diffs and merges. */
-export const keepMarks = (code: string, program: Node): Insertion[] => {
-  const decoders = allOf(program, "NewExpression").filter(
-    (node) => nameOf(node["callee"]) === "TextDecoder" && argumentsOf(node).length === 0,
+/** Reads and writes texts in git so that all their bytes stay: what is no UTF-8, and byte order marks. */
+export const keepBytesOfGit = (program: Node): Insertion[] => {
+  const coders = allOf(program, "NewExpression").filter((node) =>
+    /^Text(De|En)coder$/.test(nameOf(node["callee"])),
   );
-  if (decoders.length === 0) throw new Error("git's code decodes no text");
-  const options = '"utf-8",{ignoreBOM:!0}';
-  return decoders.map(({ end }) =>
-    code.endsWith(")", end) ? { at: end - 1, text: options } : { at: end, text: `(${options})` },
+  const lenient = coders.filter((node) => !argumentsOf(node).some(({ type }) => type === "Literal"));
+  if (lenient.length === 0) throw new Error("git's code decodes no text");
+  return lenient.flatMap((node) => around(node, "($text||", ")"));
+};
+
+/** Returns the innermost function that holds a text. */
+const functionWith = (code: string, found: SyntaxIndex, text: string): Node => {
+  const [node] = found.functions
+    .filter((each) => codeOf(code, each).includes(text))
+    .sort((a, b) => a.end - a.start - (b.end - b.start));
+  return node ?? only([], `has ${text}`);
+};
+
+/** Returns the calls of a method inside a function. */
+const callsIn = ({ start, end }: Node, found: SyntaxIndex, name: string): Node[] =>
+  callsOf(found, name).filter((call) => call.start > start && call.end < end);
+
+/** Does the same where the shell makes texts of bytes, and bytes of texts. */
+const keepBytes = (code: string, found: SyntaxIndex): Insertion[] =>
+  ["decode", "encode"].flatMap((name) => {
+    const within = functionWith(code, found, `"UTF-8 ${name}"`);
+    const { callee } = only(callsIn(within, found, name), `${name}s UTF-8`) as unknown as { callee: Node };
+    return around(callee["object"] as Node, "($text||", ")");
+  });
+
+/** Stores texts where `read` and `mapfile` store the bytes that they read, one per character. */
+const readTexts = (code: string, found: SyntaxIndex): Insertion[] => {
+  const outer = (text: string): Node => {
+    const { start, end } = functionWith(code, found, text);
+    return only(
+      found.functions.filter((each) => each.start < start && each.end > end).slice(-1),
+      `reads with ${text}`,
+    );
+  };
+  const read = outer("`read: string length limit exceeded");
+  const end = only(callsIn(read, found, "endsWith"), "ends a line that is read");
+  const line = codeOf(code, (end["callee"] as Node)["object"] as Node);
+  const test = only(
+    allOf(read, "ExpressionStatement").filter((each) => each.start < end.start && each.end > end.end),
+    "cuts the end of a line that is read",
   );
+  const whole = callsIn(read, found, "set").map((call) => argumentsOf(call)[1]);
+  const pieces = whole.filter((value) => value !== undefined && nameOf(value) === line);
+  const mapfile = functionWith(code, found, "`mapfile: string length limit exceeded");
+  const [element] = argumentsOf(only(callsIn(mapfile, found, "push"), "keeps a line of mapfile"));
+  return [
+    { at: test.start, text: `${line}=$textFrom(${line});` },
+    ...around(only(pieces as Node[], "stores characters that are read"), "$textFrom(", ")"),
+    ...around(element ?? mapfile, "$textFrom(", ")"),
+  ];
+};
+
+/** Holds bytes, one per character, in the descriptors that a script opens to read, as the standard input does. */
+const holdBytes = (code: string, found: SyntaxIndex, program: Node): Insertion[] => {
+  const open = only(
+    found.functions.filter(
+      (each) =>
+        codeOf(code, each).includes('kind:"readwrite",path:') && callsIn(each, found, "readFile").length > 0,
+    ),
+    "opens a file to read",
+  );
+  const file = only(callsIn(open, found, "readFile"), "reads a file that is opened");
+  const refusal = 'kind!=="readwrite")return!1';
+  const write = functionWith(code, found, refusal);
+  const test = only(
+    allOf(write, "IfStatement").filter((each) => codeOf(code, each).includes(refusal)),
+    "writes to a file that is read, too",
+  );
+  const [output, kind] = nodesIn(write["params"])
+    .slice(3)
+    .map((param) => codeOf(code, param));
+  const documents = allOf(program, "VariableDeclarator").filter(({ start }) =>
+    code.slice(0, start).endsWith('"HereDoc"){let '),
+  );
+  const document = nameOf(only(documents, "reads a here-document")["id"]);
+  const contents = allOf(program, "ObjectExpression")
+    .filter((each) => codeOf(code, each).startsWith('{kind:"input",content:'))
+    .map((each) => nodesIn(each["properties"])[1]?.["value"] as Node)
+    .filter((value) => value.type === "TemplateLiteral" || nameOf(value) === document);
+  if (contents.length !== 5)
+    throw new Error(`the code of the shell holds ${contents.length} texts to read; five are expected`);
+  return [
+    { at: file.end - 1, text: ',"latin1"' },
+    { at: test.start, text: `if(${kind}!=="binary")${output}=$bytesOf(${output}),${kind}="binary";` },
+    ...contents.flatMap((value) => around(value, "$bytesOf(", ")")),
+  ];
+};
+
+/** Calculates with all bits of whole numbers, and fails where a result would be rounded. */
+const calculateWhole = (code: string, found: SyntaxIndex): Insertion[] => {
+  const plain = functionWith(code, found, 'case"<<":return');
+  const [failure] = allOf(plain, "NewExpression").map((each) => codeOf(code, each["callee"] as Node));
+  const inverse = functionWith(code, found, 'case"~":return~');
+  const not = only(
+    allOf(inverse, "UnaryExpression").filter((each) => each["operator"] === "~"),
+    "inverts bits",
+  );
+  return [
+    ...[plain, functionWith(code, found, 'case"<<=":return')].map((node) => {
+      const operands = nodesIn(node["params"]).map((param) => codeOf(code, param));
+      const text = `const $whole=$calculate(${operands.join()},${failure});if($whole!==null)return $whole;`;
+      return { at: (node["body"] as Node).start + 1, text };
+    }),
+    ...around(not, " Number(", ")"),
+    ...around(not["argument"] as Node, "BigInt(", ")"),
+  ];
+};
+
+/** Takes a word like `a=b` for the file or the text of a redirection, too. */
+const redirectToAnyWord = (code: string, found: SyntaxIndex): Insertion[] => {
+  const within = functionWith(code, found, '"Expected redirection target"');
+  const call = only(callsIn(within, found, "isWord"), "looks for the target of a redirection");
+  const parser = codeOf(code, (call["callee"] as Node)["object"] as Node);
+  return around(call, "(", `||${parser}.current().type==="ASSIGNMENT_WORD")`);
+};
+
+/** Takes the output of a command as text where it is redirected into that of errors, or this into it. */
+const redirectTexts = (code: string, found: SyntaxIndex): Insertion[] => {
+  const node = only(
+    found.functions.filter(
+      (each) => each.type === "FunctionDeclaration" && codeOf(code, each).includes('"live-stdout"'),
+    ),
+    "redirects output",
+  );
+  const [host, result, redirections] = nodesIn(node["params"]).map((param) => codeOf(code, param));
+  const text = `${result}=$asText(${result},${redirections},${host}.state.fileDescriptors);`;
+  return [{ at: (node["body"] as Node).start + 1, text }];
+};
+
+/** Leaves the output of a script as it is, which the shell decodes for a second time. */
+const decodeOnce = (found: SyntaxIndex): Insertion[] => {
+  const { method } = methodOf(found, "logResult");
+  const calls = found.calls.filter(({ start, end, callee }) => {
+    const isPlain = isNode(callee) && callee.type === "Identifier";
+    return isPlain && start > method.start && end < method.end;
+  });
+  if (calls.length !== 2) throw new Error("the code of the shell decodes its output in an unexpected place");
+  return calls.flatMap(({ callee }) => around(callee as Node, "(String||", ")"));
 };
 
 /** Returns the texts that mend the shell, and where they are inserted. */
@@ -222,7 +375,15 @@ export const findMends = (code: string, program: Node, found: SyntaxIndex): Inse
     ...endAssignments(code, found),
     ...runFiles(code, found),
     ...matchFolders(found),
+    ...matchLineEnds(found),
     ...orderTexts(found),
     ...endSearches(code, found),
+    ...keepBytes(code, found),
+    ...readTexts(code, found),
+    ...holdBytes(code, found, program),
+    ...calculateWhole(code, found),
+    ...redirectToAnyWord(code, found),
+    ...redirectTexts(code, found),
+    ...decodeOnce(found),
   ];
 };

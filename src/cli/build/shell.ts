@@ -4,7 +4,7 @@ import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { ExitCode, Terminal } from "../usage.ts";
 import { exitCodes } from "../usage.ts";
-import { mendImports } from "./mends.ts";
+import { commonImports, mendImports } from "./mends.ts";
 
 const root = resolve(import.meta.dirname, "../../..");
 const folder = join(root, ".limpet");
@@ -55,7 +55,7 @@ const bundle = async (piece: Piece): Promise<string> => {
 
 /** What the code takes from the sandbox's Worker: name, and file with what it exports. */
 const importsOf = ({ isShell }: Piece): string =>
-  Object.entries({ $meter: "src/sandbox/worker/meter.ts#meter", ...(isShell ? mendImports : {}) })
+  Object.entries({ ...commonImports, ...(isShell ? mendImports : {}) })
     .map(([name, place]) => {
       const [file = "", exported = ""] = place.split("#");
       const from = JSON.stringify(relative(folder, join(root, file)));

@@ -297,7 +297,8 @@ async function git(workspace: Workspace, context: Context): Promise<Response> {
   const { isClosed } = openTo(context, workspace.disk);
   const actor = callerOf(actorOf(context));
   const repository = { disk: workspace.disk, env: workspace.settings().env ?? {}, actor, isClosed };
-  return Response.json({ output: await gitOperations[op](repository, await context.req.text()) });
+  const output = await gitOperations[op](repository, await context.req.text());
+  return Response.json({ output: output.toWellFormed() });
 }
 
 const unsupported = (what: string) => (): never => fail("unsupported", `the bash driver has no ${what}`);

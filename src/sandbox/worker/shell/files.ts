@@ -2,6 +2,7 @@ import { Buffer } from "node:buffer";
 import type { BufferEncoding, FileContent, FsStat, IFileSystem } from "just-bash/browser";
 import { SandboxError } from "../../contract.ts";
 import { workspacePath, workspaceRoot } from "../../paths.ts";
+import { byteText } from "../byte-text.ts";
 import { fail, posixName } from "../errors.ts";
 import type { Disk, Entry } from "../files/files.ts";
 import { runAtomically, listChildren, contentOf, extendFile } from "../files/files.ts";
@@ -16,12 +17,23 @@ type Encoding = BufferEncoding | { readonly encoding?: BufferEncoding | null } |
 const encodingOf = (options: Encoding): BufferEncoding =>
   (typeof options === "string" ? options : options?.encoding) ?? "utf8";
 
-/** Returns the bytes of a command's `content`. */
-export const bytesOf = (content: FileContent, options: Encoding): Uint8Array =>
-  typeof content === "string" ? new Uint8Array(Buffer.from(content, encodingOf(options))) : content;
+const isText = (encoding: BufferEncoding): boolean => encoding === "utf8" || encoding === "utf-8";
 
-const textFrom = ({ buffer, byteOffset, length }: Uint8Array, options: Encoding): string =>
-  Buffer.from(buffer, byteOffset, length).toString(encodingOf(options));
+/** Returns the bytes of a command's `content`. */
+export function bytesOf(content: FileContent, options: Encoding): Uint8Array {
+  if (typeof content !== "string") return content;
+  const encoding = encodingOf(options);
+  return isText(encoding) ? byteText.encode(content) : new Uint8Array(Buffer.from(content, encoding));
+}
+
+/** Returns the content that a command reads. */
+export function contentFrom(bytes: Uint8Array, options: Encoding): string {
+  const encoding = encodingOf(options);
+  const { buffer, byteOffset, length } = bytes;
+  return isText(encoding)
+    ? byteText.decode(bytes)
+    : Buffer.from(buffer, byteOffset, length).toString(encoding);
+}
 
 const statOf = (entry: Entry): FsStat => ({
   isFile: entry.type === "file",
@@ -85,7 +97,7 @@ function shown(writer: Writer, { path, entry }: Found): FsStat {
 function readers(disk: Disk, writer: Writer, run: Operator) {
   return {
     readFile: (path: string, options?: Encoding) =>
-      run(path, "open", (file) => textFrom(contentOf(disk, requireFile(disk, file).entry), options)),
+      run(path, "open", (file) => contentFrom(contentOf(disk, requireFile(disk, file).entry), options)),
     readFileBuffer: (path: string) =>
       run<Uint8Array>(path, "open", (file) => contentOf(disk, requireFile(disk, file).entry)),
     exists: (path: string) =>

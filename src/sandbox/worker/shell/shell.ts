@@ -1,10 +1,11 @@
 import type { FileContent } from "#shell";
 import { Bash, getCommandNames, InMemoryFs, MountableFs } from "#shell";
 import { workspaceRoot } from "../../paths.ts";
+import { byteText } from "../byte-text.ts";
 import type { Disk } from "../files/files.ts";
 import type { Writer } from "../files/tree.ts";
 import { meter, WorkLimit } from "../meter.ts";
-import { bytesOf, createTurns, shellFiles } from "./files.ts";
+import { bytesOf, contentFrom, createTurns, shellFiles } from "./files.ts";
 import { createGitCommand } from "./git.ts";
 import { absentPrograms } from "./absent-programs.ts";
 import { addedNames, mendedCommands } from "./mended-commands.ts";
@@ -77,16 +78,20 @@ class ScratchFiles extends InMemoryFs {
     return true;
   }
 
+  override async readFile(...[path, options]: Parameters<InMemoryFs["readFile"]>): Promise<string> {
+    return contentFrom(await super.readFileBuffer(path), options);
+  }
+
   override async appendFile(...args: Parameters<InMemoryFs["appendFile"]>): Promise<void> {
     if (this.#collect(...args)) return;
     await this.#checkFolder(args[0]);
-    await super.appendFile(...args);
+    await super.appendFile(args[0], bytesOf(args[1], args[2]));
   }
 
   override async writeFile(...args: Parameters<InMemoryFs["writeFile"]>): Promise<void> {
     if (this.#collect(...args)) return;
     await this.#checkFolder(args[0]);
-    await super.writeFile(...args);
+    await super.writeFile(args[0], bytesOf(args[1], args[2]));
   }
 }
 
@@ -114,7 +119,7 @@ function emitRest(
   const stderr = run.signal.aborted ? result.stderr.replace(noise, "") : result.stderr;
   const stdout = bytesOf(result.stdout, result.stdoutKind === "bytes" ? "latin1" : "utf8");
   if (stdout.length > 0) run.emit("stdout", stdout);
-  if (stderr !== "") run.emit("stderr", new TextEncoder().encode(stderr));
+  if (stderr !== "") run.emit("stderr", byteText.encode(stderr));
 }
 
 /** Runs one command over the workspace; ends early when its signal is aborted. Never rejects. */
@@ -153,7 +158,7 @@ export async function runShell(disk: Disk, run: ShellRun): Promise<ShellOutcome>
     };
   } catch (error) {
     const message = error instanceof Error ? error.message : "failed";
-    run.emit("stderr", new TextEncoder().encode(`bash: ${message}\n`));
+    run.emit("stderr", byteText.encode(`bash: ${message}\n`));
     const limited = error instanceof WorkLimit;
     return { exitCode: limited ? limitCode : 1, limited };
   }

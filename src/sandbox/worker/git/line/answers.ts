@@ -1,4 +1,5 @@
 import type { ExecResult } from "#git";
+import { byteText } from "../../byte-text.ts";
 
 /** Answers of commands that are completed here. */
 
@@ -11,11 +12,5 @@ export const fail = (stderr: string, exitCode = 128): ExecResult => ({ stdout: "
 export const refuse = (command: string, form: string, way: string): ExecResult =>
   fail(`error: ${command} has no ${form} here; ${way}\n`, 129);
 
-/** Returns a content as text, with its byte order mark; throws if it is no UTF-8. */
-export const textIn = (content: Uint8Array): string =>
-  new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(content);
-
-export const decode = (content: Uint8Array): string =>
-  new TextDecoder("utf-8", { fatal: false, ignoreBOM: true }).decode(content);
-
-export const encode = (text: string): Uint8Array => new TextEncoder().encode(text);
+/** Reads and writes contents as texts, of which every byte stays. */
+export const { decode, encode } = byteText;

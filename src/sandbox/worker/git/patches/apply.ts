@@ -1,5 +1,5 @@
 import type { ExecResult } from "#git";
-import { decode, fail, fine, refuse, textIn } from "../line/answers.ts";
+import { decode, fail, fine, refuse } from "../line/answers.ts";
 import { takeOptions } from "../line/flags.ts";
 import { folderIn } from "../line/revisions.ts";
 import type { Context, GitCommand } from "../run-package.ts";
@@ -42,15 +42,14 @@ function refusalOfChange({ from, to, isBinary, newMode, oldMode }: PatchedFile):
   return isLink ? `cannot apply the patch of a link to '${name}' here; use ln -s` : null;
 }
 
-/** Returns what stands in the way of a path: it is a symbolic link or beyond one, or its text is no UTF-8. */
-async function faultOfPath({ fs, root, read }: Place, path: string): Promise<string | null> {
+/** Returns what stands in the way of a path: it is a symbolic link or beyond one. */
+async function faultOfPath({ fs, root }: Place, path: string): Promise<string | null> {
   for (const { index } of `${path}/`.matchAll(/\//g)) {
     const stat = await fs.lstat(`${root}/${path.slice(0, index)}`).catch(() => null);
     if (stat?.isSymbolicLink === true)
       return `affected file '${path}' is a symbolic link or beyond one; use ln -s`;
   }
-  const text = await read(path).catch(() => undefined);
-  return text === undefined ? `${path} is not UTF-8 here; use sed, or git stash or git cherry-pick` : null;
+  return null;
 }
 
 /** Returns what is wrong with a change before its hunks are looked at. */
@@ -159,13 +158,13 @@ async function placeFor(
       root,
       read: async (path) => {
         const content = await fs.readFileBuffer(`${root}/${path}`).catch(() => null);
-        return content === null ? null : textIn(content);
+        return content === null ? null : decode(content);
       },
     };
   const { files } = await readIndex(repository);
   const read = async (path: string): Promise<string | null> => {
     const hash = files.get(path)?.hash;
-    return hash === undefined ? null : textIn((await repository.objectStore.read(hash)).content);
+    return hash === undefined ? null : decode((await repository.objectStore.read(hash)).content);
   };
   return { fs, root, read };
 }

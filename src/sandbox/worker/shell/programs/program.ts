@@ -1,5 +1,6 @@
 import { meter } from "../../meter.ts";
 import type { CommandContext, CustomCommand, Result } from "../custom-command.ts";
+import { bytesOf as encode, contentFrom as decode } from "../files.ts";
 
 /** Code that the programs of this folder share: for their options, their input and their failures. */
 
@@ -165,37 +166,21 @@ export const program = (
 export const original = (context: CommandContext, args: readonly string[]): Promise<Result> =>
   context.origCommand?.([...args]) ?? Promise.reject(new Failure("not found", 127));
 
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
-/** Returns the text that bytes stand for; bytes that are no text stay one character each. */
-export function textFrom(latin1: string): string {
-  if (!/[\x80-\xff]/.test(meter.make(latin1))) return latin1;
-  const found = new Uint8Array(latin1.length);
-  for (let at = 0; at < latin1.length; at += 1) found[at] = latin1.charCodeAt(at);
-  try {
-    return decoder.decode(found);
-  } catch {
-    return latin1;
-  }
-}
-
-/** Returns whether bytes are no UTF-8. */
-export const isBinary = (latin1: string): boolean =>
-  /[\x80-\xff]/.test(latin1) && textFrom(latin1) === latin1;
+/** Returns the text that bytes stand for, one character per byte. */
+export const textFrom = (latin1: string): string =>
+  /[\x80-\xff]/.test(meter.make(latin1)) ? decode(encode(latin1, "latin1"), "utf8") : latin1;
 
 /** Returns the bytes of a text, one per character. */
 export const bytesOf = (text: string): string =>
-  meter
-    .make(text)
-    .replace(/[^\0-\x7f]{1,4096}/gu, (part) => String.fromCharCode(...new TextEncoder().encode(part)));
+  /[^\0-\x7f]/.test(meter.make(text)) ? decode(encode(text, "utf8"), "latin1") : text;
 
 /** Returns what a command printed, one character per byte. */
 export const printedBy = ({ stdout, stdoutKind, stdoutEncoding }: Result): string =>
   stdoutKind === "bytes" || stdoutEncoding === "binary" ? stdout : bytesOf(stdout);
 
-/** Prints what is made of an input, whose bytes stay what they are if they are no text. */
+/** Prints what is made of an input. */
 export const edit = (latin1: string, change: (text: string) => string): Result =>
-  isBinary(latin1) ? bytes(change(latin1)) : succeed(change(textFrom(latin1)));
+  succeed(change(textFrom(latin1)));
 
 /** Runs a script in a shell of its own, which prints bytes. */
 export async function runScript(

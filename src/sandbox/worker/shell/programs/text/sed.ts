@@ -4,7 +4,6 @@ import {
   Failure,
   failWith,
   forEach,
-  isBinary,
   original,
   printedBy,
   program,
@@ -75,7 +74,6 @@ async function changeFile(
   const { fs, cwd } = context;
   const place = fs.resolvePath(cwd, path);
   const before = await readInput(path, context, `can't read ${path}`);
-  if (isBinary(before)) throw new Failure(`${path} is not UTF-8; its bytes would change`);
   const result = await original(context, [...call, asOperand(path)]);
   if (result.exitCode !== 0 || result.stderr !== "")
     throw new Failure(result.stderr.replace(/^sed: |\n$/g, "") || `${path}: the script failed`);
