@@ -171,7 +171,8 @@ test("RE-T21: of a server's flood of requests in an answer a bounded number is a
   });
   const sent = vi.spyOn(globalThis, "fetch");
   await say(bench);
-  const replies = sent.mock.calls.filter(([, init]) => String(init?.body).includes('"result":{}'));
+  const bodies = sent.mock.calls.map(([, init]) => (typeof init?.body === "string" ? init.body : ""));
+  const replies = bodies.filter((body) => body.includes('"result":{}'));
   vi.restoreAllMocks();
   expect(lastEvent(bench, "tool_call_end")["output"]).toBe("seen");
   expect(replies).toHaveLength(200);

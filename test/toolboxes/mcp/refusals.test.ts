@@ -177,7 +177,7 @@ test("TB-24: a call that the platform does not send, since its session sent too 
   const { bench, server } = await looking({});
   const network = globalThis.fetch;
   vi.spyOn(globalThis, "fetch").mockImplementation((input, init) =>
-    String(init?.body).includes('"tools/call"')
+    typeof init?.body === "string" && init.body.includes('"tools/call"')
       ? Promise.reject(new Error("Too many subrequests by single Worker invocation."))
       : network(input, init),
   );
