@@ -56,6 +56,9 @@ import { databaseOf } from "./table-database.ts";
 /** Milliseconds that a session's report waits for others, since the index may be seconds behind. */
 const reportBatchMs = 25;
 
+/** Milliseconds after which sessions are told again of a login that has ended. */
+const retellMs = 60_000;
+
 interface Exports {
   readonly SessionObject: PlacedNamespace<LoginRpc>;
   readonly TeamObject: { getByName(name: string): TeamDirectory };
@@ -187,7 +190,13 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
   }
 
   async finishLogin(answered: Parameters<TenantLogins["finish"]>[0]): Promise<LoginEnd> {
+    // If a session cannot be told now, or this object is lost first, the alarm tells it.
+    if ((await this.ctx.storage.getAlarm()) === null) await this.ctx.storage.setAlarm(Date.now() + retellMs);
     return this.#logins().finish(answered);
+  }
+
+  override async alarm(): Promise<void> {
+    if (await this.#logins().tellSessions()) await this.ctx.storage.setAlarm(Date.now() + retellMs);
   }
 
   #team(): TeamDirectory {

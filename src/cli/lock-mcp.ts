@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
+import { ownEntry } from "../chat/json.ts";
 import { teamFolder } from "../config/build/files.ts";
 import { lockFile, lockText } from "../config/build/mcp-lock.ts";
 import { localSecretsFile, referencesIn } from "../config/document/references.ts";
@@ -91,7 +92,7 @@ export const lockServers = async (terminal: Terminal, team: Team): Promise<LockO
   let isWhole = true;
   for (const server of team.mcp_servers) {
     const { name, url } = server;
-    const before = team.mcp_lock[name];
+    const before = ownEntry(team.mcp_lock, name);
     if (before !== undefined) lock[name] = before;
     if (url === undefined) continue;
     const signal = AbortSignal.timeout(listMs);

@@ -65,9 +65,14 @@ export const modelError = (
 /**
  * Converts whatever a transport threw to a `ModelError`: the reason of an aborted signal if it is one, `cancelled`
  * for any other abort, `platform_limit` where no request may be sent, otherwise `network`. The text of unknown errors is
- * dropped: it may quote payload.
+ * dropped: it may quote payload. `host` is where the request was sent, if that is known.
  */
-export const asModelError = (error: unknown, origin: AttemptOrigin, signal?: AbortSignal): ModelError => {
+export const asModelError = (
+  error: unknown,
+  origin: AttemptOrigin,
+  signal?: AbortSignal,
+  host?: string,
+): ModelError => {
   if (error instanceof ModelError) return error;
   if (signal?.aborted === true) {
     const reason: unknown = signal.reason;
@@ -75,5 +80,6 @@ export const asModelError = (error: unknown, origin: AttemptOrigin, signal?: Abo
   }
   if (isRequestLimit(error))
     return modelError("platform_limit", origin, "The platform permits no more requests for now.");
-  return modelError("network", origin, `The connection to the provider ${origin.provider} failed.`);
+  const place = host === undefined ? "" : ` at ${host}`;
+  return modelError("network", origin, `The connection to the provider ${origin.provider}${place} failed.`);
 };

@@ -23,11 +23,16 @@ export const createFaults = (origin: AttemptOrigin, headers: Headers, now: () =>
   broken: (sentence) => modelError("protocol_error", origin, `The provider's stream is broken: ${sentence}.`),
 });
 
-/** Returns the failure behind an error thrown on sending: a refusal of the egress, else one of the network. */
-export const sendFailureOf = (error: unknown, origin: AttemptOrigin, signal: AbortSignal): ModelError => {
+/** Returns the failure behind an error thrown on sending to an address: a refusal of the egress, else one of the network. */
+export const sendFailureOf = (
+  error: unknown,
+  origin: AttemptOrigin,
+  signal: AbortSignal,
+  address: string,
+): ModelError => {
   if (signal.aborted) return asModelError(signal.reason, origin, signal);
   if (error instanceof EgressError) return modelError("invalid_request", origin, error.message);
-  return asModelError(error, origin, signal);
+  return asModelError(error, origin, signal, URL.parse(address)?.host);
 };
 
 type ErrorWatch = Pick<Deadlines, "signal" | "timers">;

@@ -153,7 +153,7 @@ const sendRequest = async ({
     response = await sent;
     failure = response.ok ? null : await readAnswerFailure(response, origin, deadlines, live);
   } catch (error) {
-    throw sendFailureOf(error, origin, deadlines.signal);
+    throw sendFailureOf(error, origin, deadlines.signal, url);
   }
   if (failure !== null) throw adviseProtocol(failure, options);
   return { response, droppedParameters, maxTokens, hash };
@@ -176,7 +176,7 @@ const runAttempt = async (attempt: WireAttempt): Promise<Completion> => {
   const faults = createFaults(origin, headers, now);
   const requestId = headers.get("request-id") ?? headers.get("x-request-id") ?? undefined;
   const body = await checkStream(response, faults, deadlines, live).catch((error: unknown) => {
-    throw sendFailureOf(error, origin, deadlines.signal);
+    throw sendFailureOf(error, origin, deadlines.signal, attempt.address(origin));
   });
   const decoder = options.protocol.decoder(request, target, faults, requestId?.slice(0, 100));
   const completion = await collect(readReply(body, decoder, faults, deadlines, live), {

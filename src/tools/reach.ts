@@ -1,7 +1,7 @@
 import type { BrowserReach } from "./egress/browser-page.ts";
 import type { TimeLimits } from "../sandbox/time-limit.ts";
 import type { Egress } from "./egress/egress.ts";
-import { EgressError, isRequestLimit } from "./egress/egress.ts";
+import { toConnectionError } from "./egress/egress.ts";
 
 /** Defines a tool's reach outside its session: only the hosts and the references to secrets that it declares. */
 
@@ -95,15 +95,6 @@ export const noReach: ToolReach = {
 
 const standardBytes = 1_048_576;
 
-/** Explains a failed connection; the platform's own words differ each time, so that equal calls would look new. */
-const unreachable = (error: unknown, address: string, { aborted }: AbortSignal): unknown => {
-  if (aborted || error instanceof EgressError) return error;
-  if (isRequestLimit(error))
-    return new EgressError("unavailable", "the platform permits no more requests for now; try again");
-  const host = URL.parse(address)?.host ?? "the host";
-  return new EgressError("unreachable", `the connection to ${host} failed; check the address, or try later`);
-};
-
 const isList = (text: SealedText | URL | Uint8Array): text is readonly (string | Secret)[] =>
   Array.isArray(text);
 
@@ -151,7 +142,7 @@ export const createReach = (
         secrets: [...values.values()],
         ...(hosts.includes(anyHost) ? {} : { origins: hosts }),
       }).catch((error: unknown) => {
-        throw unreachable(error, target, until);
+        throw toConnectionError(error, target, until);
       });
       // A fetched response holds its address, which may contain a secret; a new one does not.
       return new Response(answer.body, answer);

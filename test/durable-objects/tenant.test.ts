@@ -1,4 +1,4 @@
-import { evictDurableObject, runInDurableObject } from "cloudflare:test";
+import { evictDurableObject, runDurableObjectAlarm, runInDurableObject } from "cloudflare:test";
 import { exports } from "cloudflare:workers";
 import { expect, test } from "vitest";
 import { sessionObjectName } from "../../src/engine/access/names.ts";
@@ -205,4 +205,34 @@ test("AP-5: reports that come together are stored together; one that fails takes
     "fulfilled",
   ]);
   expect(await listed()).toEqual(["a running", "b idle", "old idle"]);
+});
+
+test("TB-27: a session that could not be told of the end of its login is told by an alarm, after an eviction", async () => {
+  const stub = tenantStub("logins");
+  const address: TenantAddress = { tenant: "logins", jurisdiction: null };
+  await stub.sawServer({
+    server: "sea",
+    tools: [],
+    state: "connected",
+    error: null,
+    lock: null,
+    allowNew: false,
+  });
+  expect(await stub.finishLogin({ address, state: "unknown", query: "" })).toBe("unknown");
+  await runInDurableObject(stub, (_, { storage }) =>
+    storage.sql.exec(
+      "INSERT INTO mcp_logins (id, server, session, login, expires_at, address, outcome) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      "state",
+      "sea",
+      "s_aaaaaaaaaaaaaaaaaaaaaaaaaa",
+      "",
+      Date.now(),
+      JSON.stringify(address),
+      "signed_in",
+    ),
+  );
+  await evictDurableObject(stub);
+  expect(await runDurableObjectAlarm(stub)).toBe(true);
+  expect(await count(stub, "mcp_logins")).toBe(0);
+  expect(await runDurableObjectAlarm(stub)).toBe(false);
 });

@@ -213,6 +213,12 @@ test("CF-20, RE-15: a secret of the Secrets Store is read at use, and is not tol
   expect(lastText(bench, "tool")).toContain("you sent [secret:TIDE_TOKEN]");
 });
 
+test("CF-20: a secret that cannot be read for a moment is not told to be unset", async () => {
+  const store = { TIDE_TOKEN: { get: () => Promise.reject(new Error("away")) } };
+  const bench = await calling(async () => "", { env: store });
+  expect(lastText(bench, "tool")).toMatch(/^unavailable: the Secrets Store does not give a secret now/);
+});
+
 test("CF-20: secrets that tools declare are among those that the team needs", async () => {
   const tool = defineTool({
     name: "tide",

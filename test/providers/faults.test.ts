@@ -143,6 +143,7 @@ for (const dialect of dialects) {
     await gone.close();
     const { failure } = await attempt(completerFor(gone, dialect), requestOf(dialect));
     expect(failure).toMatchObject({ code: "network", retryable: true });
+    expect(failure?.message).toContain(` at 127.0.0.1:${gone.port} failed.`);
   });
 
   test(`MO-19 RE-F5: ${dialect} that ends cleanly in the middle of text is truncated ★`, async () => {

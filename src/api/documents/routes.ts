@@ -198,7 +198,7 @@ const entries: Readonly<Record<string, RouteEntry>> = {
   }),
   "POST /v1/mcp/:name/connect": entry(
     "connect_mcp_server",
-    "Asks an MCP server for its tools now.",
+    "Asks an MCP server for its tools now; also the same request under the same key asks anew.",
     { 200: connectedSchema },
     takes(z.strictObject({}), true),
   ),

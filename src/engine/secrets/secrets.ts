@@ -11,6 +11,7 @@ import type { Completer } from "../../model/completer.ts";
 import { modelError } from "../../model/failure.ts";
 import type { SecretReader } from "../../providers/secrets.ts";
 import type { Problem } from "../../session/problems.ts";
+import { EgressError } from "../../tools/egress/egress.ts";
 import { inTime } from "../access/replies.ts";
 
 /** Reads values of `${NAME}` references at use, from text bindings and Secrets Store bindings. */
@@ -103,20 +104,22 @@ export const resolveModelIds = (team: Team, env: Bindings): Team => {
 /** Milliseconds to wait for the Secrets Store: it is asked before a request's own deadlines begin. */
 const storeTimeoutMs = 10_000;
 
-/** Reads values of the Secrets Store; one that cannot be read in time is omitted and so counts as unset. */
+const unreadableText =
+  "the Secrets Store does not give a secret now; if that goes on, check that its binding names one that is there";
+
+/** Reads values of the Secrets Store; rejects if it does not give one now, which may be different in a moment. */
 const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map<string, string>> => {
-  const values = new Map<string, string>();
-  await Promise.all(
-    names.map(async (name) => {
-      const stored = env[name];
-      const value = isStored(stored) ? await inTime(stored.get(), storeTimeoutMs).catch(() => "") : "";
-      if (value !== "") values.set(name, value);
-    }),
-  );
-  return values;
+  const read = names.flatMap((name) => {
+    const stored = env[name];
+    return isStored(stored) ? [stored.get().then((value) => [name, value] as const)] : [];
+  });
+  const values = await inTime(Promise.all(read), storeTimeoutMs).catch(() => {
+    throw new EgressError("unavailable", unreadableText);
+  });
+  return new Map(values.filter(([, value]) => value !== ""));
 };
 
-/** Reads the named secrets and passes each to `learn`; one that is not set or cannot be read is omitted. */
+/** Reads the named secrets and passes each to `learn`; one that is not set is omitted. Rejects if one cannot be read now. */
 export const readSecrets = async (
   env: Bindings,
   names: readonly string[],
@@ -165,6 +168,7 @@ export const createSecretCompleter = (
 ): Completer => {
   const { provider, model } = target;
   const names = providerReferencesOf(provider);
+  const origin = { provider: provider.name, model };
   let stored: ReadonlyMap<string, string> = new Map();
   const learned = new Map<string, string>();
   const valueOf = (name: string): string | undefined => {
@@ -184,11 +188,11 @@ export const createSecretCompleter = (
   return {
     ...completer,
     complete: async (request, options) => {
-      if (modelNames.some((name) => !isSet(env, name))) {
-        const origin = { provider: provider.name, model };
+      if (modelNames.some((name) => !isSet(env, name)))
         throw modelError("auth", origin, unsetSecretText(`provider ${provider.name}`));
-      }
-      if (names.some((name) => isStored(env[name]))) stored = await fetchStored(env, names);
+      stored = await fetchStored(env, names).catch(() => {
+        throw modelError("network", origin, `Provider ${provider.name}: ${unreadableText}.`);
+      });
       return completer.complete(request, options);
     },
   };

@@ -38,12 +38,12 @@ const bindReach = (tool: Tool, { env, egress, redactor, browser }: ReachParts): 
   if (hosts.length === 0) return tool;
   return withFields(tool, {
     run: async (args, context) => {
-      const values = await readSecrets(env, secrets, redactor.learn);
-      const unset = secrets.find((name) => !values.has(name));
-      if (unset !== undefined) return toolError("unavailable", unsetSecretText(tool.name));
       const { start: limit, stop } = createTimeLimits();
-      const reach = createReach(tool, values, { egress, signal: context.signal, limit, browser });
       try {
+        const values = await readSecrets(env, secrets, redactor.learn);
+        const unset = secrets.find((name) => !values.has(name));
+        if (unset !== undefined) return toolError("unavailable", unsetSecretText(tool.name));
+        const reach = createReach(tool, values, { egress, signal: context.signal, limit, browser });
         return await tool.run(args, withFields(context, reach));
       } catch (error) {
         if (!(error instanceof EgressError)) throw error;

@@ -10,6 +10,7 @@ import type {
   SendRequest,
 } from "../../toolboxes/mcp/port.ts";
 import { limitTime } from "../../sandbox/time-limit.ts";
+import { toConnectionError } from "../../tools/egress/egress.ts";
 import type { Egress } from "../../tools/egress/egress.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 import type { AuthorizationRequest } from "../../tools/egress/server-authorization.ts";
@@ -124,6 +125,8 @@ const createAuthSend =
       maxBytes: longestAnswer,
       secrets,
       from: url,
+    }).catch((error: unknown) => {
+      throw toConnectionError(error, address, signal);
     });
   };
 

@@ -9,6 +9,7 @@ import type { ListedTool, McpClient, McpEndpoint } from "../../toolboxes/mcp/por
 import { serverToolName } from "../../toolboxes/mcp/names.ts";
 import type { KeepConnection, Toolbox } from "../../tools/define-tool.ts";
 import type { Egress } from "../../tools/egress/egress.ts";
+import { toConnectionError } from "../../tools/egress/egress.ts";
 import { errorMessageOf } from "../../tools/errors.ts";
 import type { Redactor } from "../../tools/redaction.ts";
 import { createRedactor } from "../../tools/redaction.ts";
@@ -98,7 +99,17 @@ const createSender =
     const isOwn = URL.parse(address)?.origin === url.origin;
     if (isOwn) for (const [name, value] of own) headers.set(name, value);
     const to = address === open ? url : address;
-    return egress(to, { ...init, headers, redirects: "follow", keepMethod: true, maxBytes: null, secrets });
+    const request = {
+      ...init,
+      headers,
+      redirects: "follow",
+      keepMethod: true,
+      maxBytes: null,
+      secrets,
+    } as const;
+    return egress(to, request).catch((error: unknown) => {
+      throw toConnectionError(error, address, init.signal);
+    });
   };
 
 /** Wraps the authorization so that tokens are redacted from what the server returns. */

@@ -8,7 +8,7 @@ import {
   UnsupportedProtocolVersionError,
 } from "@modelcontextprotocol/client";
 import type { CallToolResult, Tool } from "@modelcontextprotocol/client";
-import { fieldsOf, parseJson } from "../../chat/json.ts";
+import { fieldsOf, isShallow, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { KeepConnection, ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
@@ -83,9 +83,12 @@ const refusedOutput = (error: ProtocolError): ToolOutput => {
 
 /** Returns whether a network error means that nothing was sent. */
 const isUnsent = (error: unknown): boolean => {
-  const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };
-  const found = code ?? (cause as { readonly code?: unknown } | undefined)?.code;
-  return ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "egress_denied", "unavailable"].includes(String(found));
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { readonly code?: unknown };
+  return (
+    ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "egress_denied", "unavailable"].includes(String(code)) ||
+    isUnsent(error.cause)
+  );
 };
 
 /** Statuses of an edge that did not reach the server behind it, so that nothing was carried out. */
@@ -133,7 +136,9 @@ const failedEnd = (error: unknown, wire: McpWire, endpoint: McpEndpoint): McpCal
 const endOf = (result: CallToolResult, { context }: McpCall): McpCallEnd => {
   if (!isInputRequiredResult(result)) return { kind: "output", output: outputOf(result, context) };
   const { inputRequests = {}, requestState = null } = result;
-  return { kind: "question", requests: inputRequests as unknown as Json, state: requestState };
+  const requests = inputRequests as unknown as Json;
+  if (!isShallow(requests)) throw new RangeError("the questions are too deep");
+  return { kind: "question", requests, state: requestState };
 };
 
 /** Says that the server did not accept a call for its connection; `isOver` if it no longer knows the session. */

@@ -110,13 +110,32 @@ const tidyResults = <T extends Transport>(transport: T): T => {
   });
 };
 
+/** Number of requests of a server, like pings, that one client answers, since each answer is a request of ours. */
+const mostReplies = 200;
+
+/** Ends the answers to a server that floods its client with requests. */
+const limitReplies = <T extends Transport>(transport: T): T => {
+  const send = transport.send.bind(transport);
+  let replies = 0;
+  const limited: Pick<Transport, "send"> = {
+    send: async (message, options) => {
+      if (isJSONRPCResponse(message) && ++replies > mostReplies) return;
+      await send(message, options);
+    },
+  };
+  return Object.assign(transport, limited);
+};
+
+/** Prepares a transport for its first message, which is part of the handshake. */
+const prepare = <T extends Transport>(transport: T): T => limitReplies(tidyResults(transport));
+
 const streamableTo = (
   { url }: McpEndpoint,
   wire: McpWire,
   era: keyof typeof mostReconnections,
   resumed?: { readonly session: string; readonly version?: string | undefined },
 ): StreamableHTTPClientTransport =>
-  tidyResults(
+  prepare(
     new StreamableHTTPClientTransport(new URL(url), {
       fetch: wire.fetch,
       redirectPolicy: "follow",
@@ -278,7 +297,7 @@ const connectModern = async (
 const connectSse = async (endpoint: McpEndpoint, wire: McpWire, signal: AbortSignal): Promise<OpenClient> => {
   const client = createLegacyClient();
   wire.allowStream();
-  const transport = tidyResults(
+  const transport = prepare(
     new SSEClientTransport(new URL(endpoint.url), { fetch: wire.fetch, redirectPolicy: "follow" }),
   );
   await client.connect(transport, { signal });

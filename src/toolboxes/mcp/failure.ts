@@ -39,6 +39,9 @@ export const reasonOf = (error: unknown, redact: Redact): string => {
     return `the server answered with an error: ${firstWords(error, redact)}`;
   if (error instanceof SdkError && error.code === SdkErrorCode.RequestTimeout)
     return "no answer came in time";
+  // The library goes on with a list of its expectations.
+  if (error instanceof SdkError && error.code === SdkErrorCode.InvalidResult)
+    return `the server's answer cannot be read: ${firstWords(error, redact).split(":")[0]}`;
   if (error instanceof Error && error.name === "ZodError") return "the server's answer is not an MCP message";
   return firstWords(error, redact);
 };

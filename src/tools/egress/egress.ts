@@ -13,8 +13,8 @@ export type EgressCode =
 /** Error of a request that was not sent, or whose answer was not read. The message holds no query, header or body. */
 export class EgressError extends Error {
   readonly code: EgressCode;
-  constructor(code: EgressCode, message: string) {
-    super(`${code}: ${message}`);
+  constructor(code: EgressCode, message: string, options?: ErrorOptions) {
+    super(`${code}: ${message}`, options);
     this.name = "EgressError";
     this.code = code;
   }
@@ -72,6 +72,16 @@ export type Egress = (address: string | URL, init: EgressInit) => Promise<Respon
  */
 export const isRequestLimit = (error: unknown): boolean =>
   error instanceof Error && /^too many (?:subrequests|api requests)/i.test(error.message);
+
+/** Explains a failed connection; the platform's own words differ each time, so that equal calls would look new. */
+export const toConnectionError = (error: unknown, address: string, signal?: AbortSignal): unknown => {
+  if (signal?.aborted === true || error instanceof EgressError) return error;
+  if (isRequestLimit(error))
+    return new EgressError("unavailable", "the platform permits no more requests for now; try again");
+  const host = URL.parse(address)?.host ?? "the host";
+  const reason = `the connection to ${host} failed; check the address, or try later`;
+  return new EgressError("unreachable", reason, { cause: error });
+};
 
 export interface EgressOptions extends EgressRules {
   readonly fetch?: typeof fetch;

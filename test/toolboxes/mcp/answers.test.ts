@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
-import { expect, test } from "vitest";
-import { eventsOf, say } from "../../engine/harness.ts";
+import { expect, test, vi } from "vitest";
+import { eventsOf, lastEvent, say } from "../../engine/harness.ts";
 import { textResult, textTool } from "../../support/mcp-server.ts";
 import { serverOf, servedBench } from "./support.ts";
 
@@ -147,4 +147,74 @@ test("TB-25: a session that is over, told under 400 with the call's id, is begun
     (event) => (event as { readonly output: unknown }).output,
   );
   expect([outputs, calls]).toEqual([["seen", "seen"], 3]);
+});
+
+test("RE-T21: of a server's flood of requests in an answer a bounded number is answered", async () => {
+  const server = await serverOf({
+    tools: () => [textTool("look")],
+    call: () => textResult("seen"),
+    before: ({ rpc, id }, response) => {
+      if (rpc !== "tools/call") return false;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const pings = Array.from({ length: 400 }, (_, at) => ({ id: `ping-${at}`, method: "ping" }));
+      for (const message of [...pings, { id, result: textResult("seen") }])
+        response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
+      response.end();
+      return true;
+    },
+  });
+  const bench = await servedBench({
+    servers: [`{ name: sea, url: "${server.url}", protocol: "2025" }`],
+    toolboxes: "[sea]",
+    turns: [[["sea__look", {}]], ["Done."]],
+    hosts: [server.host],
+  });
+  const sent = vi.spyOn(globalThis, "fetch");
+  await say(bench);
+  const bodies = sent.mock.calls.map(([, init]) => (typeof init?.body === "string" ? init.body : ""));
+  const replies = bodies.filter((body) => body.includes('"result":{}'));
+  vi.restoreAllMocks();
+  expect(lastEvent(bench, "tool_call_end")["output"]).toBe("seen");
+  expect(replies).toHaveLength(200);
+});
+
+test("TB-26: questions that nest too deep to be kept say that the call was made", async () => {
+  let requestedSchema: object = { type: "object" };
+  for (let level = 0; level < 1_500; level++) requestedSchema = { properties: { deeper: requestedSchema } };
+  const params = { mode: "form", message: "Where to?", requestedSchema };
+  const inputRequests = { ask: { method: "elicitation/create", params } };
+  const body = { result: { resultType: "input_required", requestState: "state", inputRequests } };
+  const unreadable = expect.stringMatching(/^failed: the server's answer cannot be read; the call was made/);
+  expect(await callTwice({ rpc: "tools/call", body }, "2026")).toEqual({
+    outputs: [unreadable, unreadable],
+    calls: 2,
+  });
+});
+
+test("TB-25: what the library expected of an answer is not told, only of which request it was", async () => {
+  for (const [rpc, result] of [
+    ["initialize", { protocolVersion: "2025-06-18" }],
+    ["tools/list", { tools: {} }],
+  ] as const) {
+    const server = await serverOf({
+      tools: () => [],
+      call: () => textResult(""),
+      before: (seen, response) => {
+        if (seen.rpc !== rpc) return false;
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(JSON.stringify({ jsonrpc: "2.0", id: seen.id, result }));
+        return true;
+      },
+    });
+    const bench = await servedBench({
+      servers: [`{ name: sea, url: "${server.url}", protocol: "2025" }`],
+      toolboxes: "[sea]",
+      turns: [["Done."]],
+      hosts: [server.host],
+    });
+    await say(bench);
+    expect(lastEvent(bench, "mcp_status")["error"]).toBe(
+      `the server's answer cannot be read: Invalid result for ${rpc}`,
+    );
+  }
 });

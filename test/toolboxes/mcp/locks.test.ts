@@ -24,6 +24,7 @@ const lock = async (
   servers: string,
   env: Readonly<Record<string, string>>,
   vars: Readonly<Record<string, string>> = {},
+  name = "sea",
 ): Promise<Locked> => {
   const root = mkdtempSync(join(tmpdir(), "limpet-lock-"));
   onTestFinished(() => {
@@ -34,7 +35,7 @@ const lock = async (
   mkdirSync(folder, { recursive: true });
   const more = `egress: { allow_http: true }\nmcp_servers: [${servers}]`;
   const yaml = scripted(replies(said("Done.")), "", more);
-  writeFileSync(join(folder, "team.yaml"), yaml.replace("toolboxes: [probe]", "toolboxes: [sea]"));
+  writeFileSync(join(folder, "team.yaml"), yaml.replace("toolboxes: [probe]", `toolboxes: [${name}]`));
   vi.unstubAllEnvs();
   for (const [name, value] of Object.entries(env)) vi.stubEnv(name, value);
   for (const [path, text] of Object.entries(vars)) writeFileSync(join(root, path), text);
@@ -110,4 +111,9 @@ test("★ TB-23 TB-25: the session in which a server is locked is ended, whether
       ["one"],
     ]);
   }
+});
+
+test("TB-23: a server with the name of an inherited property that does not answer is not locked", async () => {
+  const locked = await lock('{ name: constructor, url: "http://127.0.0.1:9/mcp" }', {}, {}, "constructor");
+  expect(locked).toMatchObject({ isWhole: false, says: null, servers: null });
 });

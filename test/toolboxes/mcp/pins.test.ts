@@ -3,6 +3,7 @@ import {
   approveServer,
   approveServerSchema,
   listServers,
+  recordSighting,
 } from "../../../src/engine/access/tenant/tool-pins.ts";
 import { memoryTables } from "../../engine/access/tables.ts";
 import { eventsOf, lastEvent, say } from "../../engine/harness.ts";
@@ -205,4 +206,25 @@ test("TB-23: if the tenant cannot say what is approved, nothing of the server is
   await say(bench);
   expect(declared(bench)).toEqual([]);
   expect(lastEvent(bench, "mcp_status")).toMatchObject({ state: "failed" });
+});
+
+test("TB-23 RE-T21: a server that names new tools in each list fills nothing, and the pins of what it offers hold", () => {
+  const shared = tables();
+  const hash = (digit: string): string => digit.repeat(64);
+  const see = (list: number, digit: string) =>
+    recordSighting(
+      shared,
+      {
+        server: "sea",
+        tools: Array.from({ length: 128 }, (_, at) => ({ name: `sea__t${list}_${at}`, hash: hash(digit) })),
+        state: "connected",
+        error: null,
+        lock: null,
+        allowNew: true,
+      },
+      0,
+    );
+  for (let list = 0; list < 40; list++) expect(see(list, "a")).toEqual([]);
+  expect(shared.read("SELECT * FROM tool_pins").length).toBeLessThan(1_200);
+  expect(see(39, "b")).toHaveLength(128);
 });

@@ -173,6 +173,20 @@ test("TB-25: a status by which an edge says that it did not reach the server lea
   }
 });
 
+test("TB-24: a call that the platform does not send, since its session sent too many requests, was not made", async () => {
+  const { bench, server } = await looking({});
+  const network = globalThis.fetch;
+  vi.spyOn(globalThis, "fetch").mockImplementation((input, init) =>
+    typeof init?.body === "string" && init.body.includes('"tools/call"')
+      ? Promise.reject(new Error("Too many subrequests by single Worker invocation."))
+      : network(input, init),
+  );
+  await say(bench);
+  vi.restoreAllMocks();
+  expect(output(bench)).toMatch(/^unavailable: .*the platform permits no more requests for now/);
+  expect(server.methods()).not.toContain("tools/call");
+});
+
 test("TB-21: protocol 2026 asks no server by the older transport, whatever it answers", async () => {
   for (const protocol of ["auto", "2026"]) {
     const { server, bench } = await looking(

@@ -108,6 +108,9 @@ test("★ TB-25: one of two servers down: the session works with the other, and 
     ["gone", "failed"],
     ["sea", "connected"],
   ]);
+  expect(eventsOf(bench, "mcp_status")[0]?.["error"]).toBe(
+    `unreachable: the connection to ${dead.host} failed; check the address, or try later`,
+  );
 });
 
 test("TB-25: a server that dies: its cached tools answer unavailable without a request for 30 s, then it is asked again", async () => {

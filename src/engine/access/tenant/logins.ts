@@ -50,13 +50,16 @@ export interface TenantLogins {
   readonly authorize: (asked: ServerAuthorization) => Promise<AuthorizationAnswer>;
   /**
    * Ends the login with this state, once, and notifies every session that waits for it; `query` is the response of
-   * its authorization server. Rejects while a session cannot be notified, and continues at the next call.
+   * its authorization server. Rejects while a session cannot be notified, and continues at the next call of this or of
+   * `tellSessions`.
    */
   readonly finish: (answered: {
     readonly address: TenantAddress;
     readonly state: string;
     readonly query: string;
   }) => Promise<LoginEnd>;
+  /** Notifies sessions that have not heard of the end of their login; returns whether some cannot be notified now. */
+  readonly tellSessions: () => Promise<boolean>;
 }
 
 export interface TenantLoginParts {
@@ -230,12 +233,13 @@ const keepLogin = async (
       session,
     );
     all(
-      "INSERT INTO mcp_logins (id, server, session, login, expires_at) VALUES (?, ?, ?, ?, ?)",
+      "INSERT INTO mcp_logins (id, server, session, login, expires_at, address) VALUES (?, ?, ?, ?, ?, ?)",
       id,
       server,
       session,
       login,
       expiresAt,
+      JSON.stringify(address),
     );
   });
 };
@@ -294,7 +298,7 @@ const exchange = async (
 const settle = async (
   { tables, sessions }: Pick<TenantLoginParts, "tables" | "sessions">,
   address: TenantAddress,
-  { id, server }: StoredLogin,
+  { id, server }: Pick<StoredLogin, "id" | "server">,
   outcome: "refused" | "signed_in",
 ): Promise<void> => {
   const granted = outcome === "signed_in";
@@ -313,6 +317,25 @@ const settle = async (
   await Promise.all(rows.map(({ session }) => notify(session === null ? null : String(session))));
   // By its state, this login is found again until all sessions know of its end.
   tables.write((all) => all("DELETE FROM mcp_logins WHERE id = ?", id));
+};
+
+/** Notifies the sessions of all ended logins; returns whether some cannot be notified now. */
+const settleAll = async (parts: TenantLoginParts): Promise<boolean> => {
+  const { tables, now, askMs } = parts;
+  // Nobody waits any more for the oldest.
+  tables.write((all) => all("DELETE FROM mcp_logins WHERE expires_at <= ?", now() - askMs));
+  const ended = tables.read(
+    "SELECT id, server, outcome, address FROM mcp_logins WHERE outcome IN ('refused', 'signed_in')",
+  );
+  let isLeft = false;
+  for (const { id, server, outcome, address } of ended) {
+    const home = parseJson(String(address)) as unknown as TenantAddress;
+    const told = { id: String(id), server: String(server) };
+    await settle(parts, home, told, outcome === "refused" ? "refused" : "signed_in").catch(() => {
+      isLeft = true;
+    });
+  }
+  return isLeft;
 };
 
 /** Creates the logins of a tenant over its tables. */
@@ -347,5 +370,6 @@ export const createTenantLogins = (parts: TenantLoginParts): TenantLogins => {
       await settle(parts, address, login, outcome);
       return outcome;
     },
+    tellSessions: () => settleAll(parts),
   };
 };

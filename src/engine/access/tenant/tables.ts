@@ -102,11 +102,12 @@ export const tenantMigrations: Migrations = [
     server TEXT NOT NULL, issuer TEXT NOT NULL, sealed TEXT NOT NULL, PRIMARY KEY (server, issuer)
   ) WITHOUT ROWID;
   -- Logins under way by the digest of their state; session is null if an administrator began it, login is encrypted.
+  -- address = that of the tenant, as JSON, by which its sessions are found.
   -- outcome = null while the state may still be used, then used, signed_in or refused; the last two until their
   -- sessions know it. A state that has expired stays, since its session may still wait.
   CREATE TABLE mcp_logins (
     id TEXT PRIMARY KEY, server TEXT NOT NULL, session TEXT, login TEXT NOT NULL, expires_at INTEGER NOT NULL,
-    outcome TEXT
+    address TEXT NOT NULL, outcome TEXT
   ) WITHOUT ROWID;
   `,
 ];

@@ -19,6 +19,32 @@ export interface ServerSighting {
   readonly allowNew: boolean;
 }
 
+/** Pins of a server above which those of the tools that it no longer offers are deleted, since it may name ever new ones. */
+const mostPins = 1_000;
+
+/** Stores the hashes of tools that count as approved until an administrator says otherwise. */
+const addPins = (
+  all: RunQuery,
+  server: string,
+  fresh: NonNullable<ServerSighting["tools"]>,
+  offered: NonNullable<ServerSighting["tools"]>,
+): void => {
+  for (const { name, hash } of fresh)
+    all(
+      "INSERT OR IGNORE INTO tool_pins (server, tool, hash, approved) VALUES (?, ?, ?, 0)",
+      server,
+      name,
+      hash,
+    );
+  if (fresh.length === 0) return;
+  all(
+    `DELETE FROM tool_pins WHERE server = ?1 AND approved = 0 AND tool NOT IN (SELECT value FROM json_each(?2))
+     AND (SELECT count(*) FROM tool_pins WHERE server = ?1) > ${mostPins}`,
+    server,
+    JSON.stringify(offered.map(({ name }) => name)),
+  );
+};
+
 /** Returns the approved hashes: under a lock only those of an administrator, otherwise the first list, too. */
 const pinsOf = (tables: Tables, { server, lock }: ServerSighting): ReadonlyMap<string, string> =>
   new Map(
@@ -72,14 +98,8 @@ export const recordSighting = (
       tools === null ? -1 : tools.length,
       now,
     );
-    for (const { name, hash } of fresh)
-      all(
-        "INSERT OR IGNORE INTO tool_pins (server, tool, hash, approved) VALUES (?, ?, ?, 0)",
-        server,
-        name,
-        hash,
-      );
     if (tools === null) return;
+    addPins(all, server, fresh, tools);
     all("DELETE FROM tool_changes WHERE server = ?", server);
     for (const { tool, pinned, found } of changes)
       all(

@@ -132,6 +132,36 @@ test("TB-27: a login whose sessions could not be told is told by the next visit 
   expect(count(harness, "mcp_logins")).toBe(0);
 });
 
+test("TB-27: sessions that could not be told of the end of their login are told without another visit to its page", async () => {
+  const harness = open();
+  await begin(harness, "other");
+  const refused = await begin(harness, "no");
+  const state = await begin(harness, "yes");
+  harness.broken = true;
+  await expect(end(harness, refused, "error=access_denied")).rejects.toThrow("replaced");
+  await expect(end(harness, state)).rejects.toThrow("replaced");
+  expect(await harness.tenant.tellSessions()).toBe(true);
+  harness.broken = false;
+  harness.away.add("other");
+  expect(await harness.tenant.tellSessions()).toBe(true);
+  harness.away.clear();
+  expect(await harness.tenant.tellSessions()).toBe(false);
+  const heard = new Set(harness.heard.map(({ session, granted }) => `${session} ${granted}`));
+  expect(heard).toEqual(new Set(["no false", "yes true", "other true"]));
+  expect(harness.exchanged).toHaveLength(2);
+  expect(count(harness, "mcp_logins")).toBe(0);
+});
+
+test("TB-27: a session that can never be told of a login is forgotten once it waits no more", async () => {
+  const harness = open();
+  const state = await begin(harness, "gone");
+  harness.broken = true;
+  await expect(end(harness, state)).rejects.toThrow("replaced");
+  harness.now += 86_400_000 + 600_000;
+  expect(await harness.tenant.tellSessions()).toBe(false);
+  expect(count(harness, "mcp_logins")).toBe(0);
+});
+
 test("TB-27: one state in two requests at once is exchanged once; that of another tenant counts nothing here", async () => {
   const harness = open();
   const state = await begin(harness, "s1");
@@ -211,8 +241,10 @@ test("TB-27: a request for a server's tokens waits 20 s for others at most, howe
   const [row] = harness.tables.read("SELECT * FROM mcp_logins");
   busy.tables.write((all) =>
     all(
-      "INSERT INTO mcp_logins (id, server, session, login, expires_at) VALUES (?, ?, ?, ?, ?)",
-      ...(["id", "server", "session", "login", "expires_at"] as const).map((name) => row?.[name] ?? null),
+      "INSERT INTO mcp_logins (id, server, session, login, expires_at, address) VALUES (?, ?, ?, ?, ?, ?)",
+      ...(["id", "server", "session", "login", "expires_at", "address"] as const).map(
+        (name) => row?.[name] ?? null,
+      ),
     ),
   );
   const request = { challenge: null, refused: null };
