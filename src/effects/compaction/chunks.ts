@@ -54,24 +54,36 @@ export const truncateToTokens = (text: string, max: number, tokens: (text: strin
   return cut;
 };
 
-/** Groups pieces into chunks of at most `size`, in order; a larger piece is a chunk of its own, with details cut. */
+/** Groups items in order, so that no group is larger than `most`, unless one item alone is. */
+export const groupBySize = <T>(
+  items: readonly T[],
+  most: number,
+  sizeOf: (item: T) => number,
+): readonly (readonly T[])[] => {
+  const groups: T[][] = [];
+  let room = 0;
+  for (const item of items) {
+    const size = sizeOf(item);
+    const open = groups.at(-1);
+    if (open !== undefined && size <= room) open.push(item);
+    else {
+      groups.push([item]);
+      room = most;
+    }
+    room -= size;
+  }
+  return groups;
+};
+
+/** Groups pieces into chunks of at most `size`; a larger piece is a chunk of its own, with details cut. */
 export const splitIntoChunks = (
   pieces: readonly TranscriptPiece[],
   size: number,
   tokens: (text: string) => number,
 ): readonly (readonly TranscriptPiece[])[] => {
-  const chunks: TranscriptPiece[][] = [];
-  let room = 0;
-  for (const piece of pieces) {
+  const fitted = pieces.map((piece) => {
     const text = truncateToTokens(piece.text, size, tokens);
-    const fitted = text === piece.text ? piece : { ...piece, text, tokens: tokens(text) };
-    const open = chunks.at(-1);
-    if (open !== undefined && fitted.tokens <= room) open.push(fitted);
-    else {
-      chunks.push([fitted]);
-      room = size;
-    }
-    room -= fitted.tokens;
-  }
-  return chunks;
+    return text === piece.text ? piece : { ...piece, text, tokens: tokens(text) };
+  });
+  return groupBySize(fitted, size, (piece) => piece.tokens);
 };

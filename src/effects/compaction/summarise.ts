@@ -5,6 +5,7 @@ import { textOf } from "../../chat/text.ts";
 import type { FinishReason } from "../../model/completer.ts";
 import {
   chunkSize,
+  groupBySize,
   isQuotable,
   leastBudget,
   splitIntoChunks,
@@ -184,22 +185,56 @@ const joinParts = (parts: readonly SummaryPart[]): string =>
     })
     .join("\n\n");
 
+/** Creates the call that merges parts. */
+const mergeCallOf = (job: SummaryJob, parts: readonly SummaryPart[], maxTokens: number): EffectCall => {
+  const sizeOf = (quoted: boolean): number =>
+    parts.reduce((sum, part) => (part.quoted === quoted ? sum + job.context.tokens(part.text) : sum), 0);
+  const source = { transcript: sizeOf(true), summaries: sizeOf(false) };
+  return mergeCall(summaryRequestOf(job, maxTokens), parts, source);
+};
+
+interface MergedParts {
+  readonly parts: readonly SummaryPart[];
+  readonly attempts: number;
+}
+
+/** Merges parts that are too many for one call in groups, as often as it takes; a group that no model merges stays. */
+const mergeGroups = async (job: SummaryJob, parts: readonly SummaryPart[]): Promise<MergedParts> => {
+  const budget = transcriptBudget(job.window);
+  const groups = groupBySize(parts, budget, ({ text }) => job.context.tokens(text));
+  if (groups.length === 1) return { parts, attempts: 0 };
+  const merged: SummaryPart[] = [];
+  let attempts = 0;
+  for (const group of groups) {
+    if (group.length === 1) {
+      merged.push(...group);
+      continue;
+    }
+    // Two of them fit into the next call.
+    const call = mergeCallOf(job, group, Math.min(mostOutput, Math.floor(budget / 2)));
+    const reply = await runCall(job, { ...call, refuse: findUnusable });
+    attempts += reply.attempts;
+    merged.push(...(reply.ok ? [{ text: reply.text, quoted: false }] : group));
+  }
+  if (merged.length === parts.length) return { parts, attempts };
+  const rest = await mergeGroups(job, merged);
+  return { parts: rest.parts, attempts: attempts + rest.attempts };
+};
+
 /** Merges several summaries into one by the model; if that fails, joins them under headings. */
 const mergeParts = async (
   job: SummaryJob,
-  parts: readonly SummaryPart[],
+  all: readonly SummaryPart[],
   missing: readonly string[],
-  attempts: number,
+  attemptsBefore: number,
 ): Promise<SummaryOutcome> => {
-  const { context } = job;
+  const { parts, attempts: grouping } = await mergeGroups(job, all);
+  const attempts = attemptsBefore + grouping;
   const [only] = parts;
   if (only !== undefined && parts.length === 1)
     return summaryOutcomeOf(frameSummary(job, only.text, missing), attempts);
-  const sizeOf = (quoted: boolean): number =>
-    parts.reduce((sum, part) => (part.quoted === quoted ? sum + context.tokens(part.text) : sum), 0);
-  const source = { transcript: sizeOf(true), summaries: sizeOf(false) };
   const reply = await runCall(job, {
-    ...mergeCall(summaryRequestOf(job, mostOutput), parts, source),
+    ...mergeCallOf(job, parts, mostOutput),
     refuse: (text, finish) =>
       findUnusable(text, finish) ?? (frameSummary(job, text, missing) === null ? tooLarge : null),
   });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Message } from "../../../src/chat/message.ts";
+import { estimateText } from "../../../src/chat/tokens.ts";
 import {
   chatOf,
   compacted,
@@ -134,6 +135,27 @@ describe("EF-20: chunks", () => {
     expect(shown(chat[0])).toContain("# Part 1 of");
     expect(shown(chat[0])).toContain("Part number 2.");
     expect(summariesIn(chat)).toHaveLength(1);
+  });
+
+  test("★ EF-20: more parts than one call can merge are merged in groups, and no call is larger than the window", async () => {
+    const view = chatOf([human("Go."), ...times(60, (n) => reply(`${n} ${prose(1_700)}`))]);
+    const window = 12_000;
+    const { calls, stages, chat } = await compacted(view, {
+      window,
+      size: 11_000,
+      summariser: ({ prompt }, n) =>
+        estimateText(prompt) > window
+          ? null
+          : prompt.startsWith("Merge")
+            ? `Merged ${n}.`
+            : `${n} ${prose(450)}`,
+    });
+    const merges = calls.filter(({ prompt }) => prompt.startsWith("Merge"));
+    for (const { prompt, maxTokens } of calls)
+      expect(estimateText(prompt) + (maxTokens ?? 0)).toBeLessThan(window);
+    expect(merges.length).toBeGreaterThan(2);
+    expect(stages).toEqual(["full"]);
+    expect(shown(chat[0])).toContain(`Merged ${calls.length}.`);
   });
 
   test("EF-19: rung 4 keeps what was told and lists what could not be", async () => {
@@ -313,8 +335,8 @@ describe("EF-23: what is no summary", () => {
       expect(chat.every(({ id }) => id.startsWith("m"))).toBe(true);
       expect(questions).toEqual([]);
       expect(result.stop).toBeUndefined();
-      // Only the whole has to be smaller: there the parts are summarised, and their merge is tried three times.
-      const attempts = name === "one that is not smaller than its range" ? 4 + 3 : 3;
+      // Only the whole has to be smaller: there the parts are summarised, some merged, and the last merge is tried three times.
+      const attempts = name === "one that is not smaller than its range" ? 4 + 1 + 3 : 3;
       expect(result.notify?.[0]?.data).toMatchObject({ attempts, retired: null });
     });
   }
