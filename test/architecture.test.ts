@@ -123,6 +123,7 @@ const thirdParties: Record<string, readonly string[]> = {
     "src/cli",
     "src/config/build/files",
     "src/sandbox/base64",
+    "src/sandbox/worker/byte-text",
     "src/sandbox/worker/meter",
     "src/sandbox/worker/shell/files",
     "durable-objects/rows/pack",
