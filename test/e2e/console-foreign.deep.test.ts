@@ -62,6 +62,29 @@ test("★ AP-54: names, titles and summaries show characters that nobody sees wr
   await close();
 });
 
+test("AP-54: the palette names the session that is shown as the page does, before the list has been read again", async () => {
+  const { page, close, start, state } = await openConsole(browser, server.url);
+  await start("foreign");
+  await state("done");
+  const opened = Promise.withResolvers<void>();
+  await page.route(/\/v1\/sessions(\?|\/[^/]+$)/, async (route) => {
+    const response = await route.fetch();
+    await opened.promise;
+    await route.fulfill({ response });
+  });
+  const head = page.locator(".conversation .head");
+  await head.getByRole("button", { name: "What to do with this session" }).click();
+  await head.getByRole("menuitem", { name: "Rename" }).click();
+  const field = head.getByRole("textbox", { name: "Title of the session" });
+  await field.fill("Named a moment ago");
+  await field.press("Enter");
+  await page.getByRole("heading", { name: "Named a moment ago", level: 1 }).waitFor();
+  await page.keyboard.press("Control+k");
+  await page.getByRole("option", { name: "Session: Named a moment ago" }).waitFor();
+  opened.resolve();
+  await close();
+});
+
 test("AP-54 AG-17: an agent on the fourth level opens as a page with a way back, and its asks lead there and are answered there", async () => {
   const { page, complaints, close, start, state, logText } = await openConsole(browser, server.url);
   const session = await start("dig");

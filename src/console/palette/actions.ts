@@ -5,6 +5,7 @@ import { turnsOf } from "../run/figures.ts";
 import { shownThread } from "../run/choice.tsx";
 import { chosenTab, listTabs } from "../run/tabs.ts";
 import type { SessionQuestion } from "../sessions/confirm.tsx";
+import { readRows } from "../sessions/shown.ts";
 import { tellApart, titleOf } from "../sessions/status.ts";
 import type { App } from "../state/app.ts";
 import type { SessionControl } from "../state/session.ts";
@@ -113,7 +114,7 @@ const actionsOfSession = (app: App): readonly Action[] => {
 
 /** Names the sessions to go to; those of one title differ by when they began. */
 const goActions = (app: App, now: number): readonly Action[] => {
-  const { rows } = app.sessions.list.get();
+  const { rows } = readRows(app);
   const beganOf = tellApart(rows, now);
   return rows.map((row) => ({
     id: `session ${row.id}`,

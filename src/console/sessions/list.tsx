@@ -1,6 +1,5 @@
 import type { TargetedEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { Transcript } from "../../client/transcript.ts";
 import { Loading, Menu, Tabs, moveFocus } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatAge, formatUsd, nameDays } from "../parts/format.ts";
@@ -9,8 +8,9 @@ import { Icon, Mark } from "../parts/icons.tsx";
 import { lazy } from "../parts/lazy.tsx";
 import { slowly, useApp } from "../state/app.ts";
 import { sessionsPerPage } from "../state/sessions.ts";
-import type { SessionList } from "../state/sessions.ts";
 import type { SessionQuestion } from "./confirm.tsx";
+import { withShown } from "./shown.ts";
+import type { KnownRows } from "./shown.ts";
 import { describeStatus, tellApart, titleOf } from "./status.ts";
 import type { SessionRow, StatusFilter, StatusWords } from "./status.ts";
 
@@ -173,30 +173,6 @@ const pressInList = (event: KeyboardEvent): void => {
   if (!(event.currentTarget instanceof HTMLElement) || !(event.target instanceof HTMLAnchorElement)) return;
   event.preventDefault();
   moveFocus([...event.currentTarget.querySelectorAll("a")], event.key === "ArrowDown" ? 1 : -1);
-};
-
-type KnownRows = Pick<SessionList, "rows" | "asks">;
-
-/** Puts the session that is shown into the list as its transcript has it: the list is a few seconds late. */
-const withShown = (
-  list: SessionList,
-  { session, status, asks, usage, runs }: Transcript,
-  lostAt: number,
-): KnownRows => {
-  if (session === null) return list;
-  const { id } = session;
-  const ended = runs.findLast(({ thread, ended_at: at }) => thread === "main" && at !== null);
-  const known = list.rows.find((row) => row.id === id);
-  // A list that was read since the connection was lost knows more, but for a session that it was never told of.
-  if (status === "closed" || (known !== undefined && list.at > lostAt)) return list;
-  const end =
-    ended === undefined ? (known?.last_end ?? null) : { state: ended.state, reason: ended.reason ?? "" };
-  const row: SessionRow = { ...session, usage, last_end: end };
-  const rows =
-    known === undefined ? [row, ...list.rows] : list.rows.map((each) => (each === known ? row : each));
-  const kind = asks.find((ask) => ask.kind !== "client_tool")?.kind;
-  const others = [...list.asks].filter(([other]) => other !== id);
-  return { rows, asks: new Map(kind === undefined ? others : [...others, [id, kind]]) };
 };
 
 const useRows = (): KnownRows => {
