@@ -9,7 +9,7 @@ import { lazy } from "../parts/lazy.tsx";
 import { slowly, useApp } from "../state/app.ts";
 import { sessionsPerPage } from "../state/sessions.ts";
 import type { SessionQuestion } from "./confirm.tsx";
-import { withShown } from "./shown.ts";
+import { readRows } from "./shown.ts";
 import type { KnownRows } from "./shown.ts";
 import { describeStatus, tellApart, titleOf } from "./status.ts";
 import type { SessionRow, StatusFilter, StatusWords } from "./status.ts";
@@ -187,11 +187,7 @@ const useRows = (): KnownRows => {
   useEffect(() => {
     if (isAtRest) sessions.refresh();
   }, [isAtRest]);
-  return useMemo(
-    () =>
-      transcript === null || isSearched ? list : withShown(list, transcript, control?.lostAt() ?? Infinity),
-    [list, transcript, isSearched],
-  );
+  return useMemo(() => readRows({ sessions, session }), [list, transcript, isSearched]);
 };
 
 const nothingOpen = () => null;

@@ -8,7 +8,7 @@ import type { SessionRow } from "./status.ts";
 export type KnownRows = Pick<SessionList, "rows" | "asks">;
 
 /** Puts the session that is shown into the list as its transcript has it: the list is a few seconds late. */
-export const withShown = (
+const withShown = (
   list: SessionList,
   { session, status, asks, usage, runs }: Transcript,
   lostAt: number,
@@ -29,7 +29,7 @@ export const withShown = (
   return { rows, asks: new Map(kind === undefined ? others : [...others, [id, kind]]) };
 };
 
-/** Returns the rows of the list as it is shown now; while one searches, they are what the server has found. */
+/** Returns the rows of the list as the page shows it now; while one searches, they are what the server has found. */
 export const readRows = ({ sessions, session }: Pick<App, "sessions" | "session">): KnownRows => {
   const list = sessions.list.get();
   const control = session.get();
