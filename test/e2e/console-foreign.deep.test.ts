@@ -1,4 +1,4 @@
-import type { Browser } from "playwright-core";
+import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { buildTestTeam } from "../support/built-team.ts";
 import type { BuiltTeam } from "../support/built-team.ts";
@@ -24,18 +24,22 @@ afterAll(async () => {
   team?.remove();
 });
 
+const rename = async (page: Page, title: string): Promise<void> => {
+  const head = page.locator(".conversation .head");
+  await head.getByRole("button", { name: "What to do with this session" }).click();
+  await head.getByRole("menuitem", { name: "Rename" }).click();
+  const field = head.getByRole("textbox", { name: "Title of the session" });
+  await field.fill(title);
+  await field.press("Enter");
+};
+
 test("★ AP-54: names, titles and summaries show characters that nobody sees written out, wherever they stand in one line", async () => {
   const { page, complaints, close, start, state } = await openConsole(browser, server.url);
   await start("foreign");
   await state("done");
   await page.locator(".line", { hasText: String.raw`photo\u202egpj.sh` }).waitFor();
   await page.locator(".line", { hasText: String.raw`\u2066harmless\u2069` }).waitFor();
-  const head = page.locator(".conversation .head");
-  await head.getByRole("button", { name: "What to do with this session" }).click();
-  await head.getByRole("menuitem", { name: "Rename" }).click();
-  const field = head.getByRole("textbox", { name: "Title of the session" });
-  await field.fill("Paid\u202Ediap 👩‍💻 ❤️");
-  await field.press("Enter");
+  await rename(page, "Paid\u202Ediap 👩‍💻 ❤️");
   const title = String.raw`Paid\u202ediap 👩‍💻 ❤️`;
   await page.getByRole("heading", { name: title, level: 1 }).waitFor();
   await expect.poll(() => page.title()).toBe(`${title} · Limpet`);
@@ -72,12 +76,7 @@ test("AP-54: the palette names the session that is shown as the page does, befor
     await opened.promise;
     await route.fulfill({ response });
   });
-  const head = page.locator(".conversation .head");
-  await head.getByRole("button", { name: "What to do with this session" }).click();
-  await head.getByRole("menuitem", { name: "Rename" }).click();
-  const field = head.getByRole("textbox", { name: "Title of the session" });
-  await field.fill("Named a moment ago");
-  await field.press("Enter");
+  await rename(page, "Named a moment ago");
   await page.getByRole("heading", { name: "Named a moment ago", level: 1 }).waitFor();
   await page.keyboard.press("Control+k");
   await page.getByRole("option", { name: "Session: Named a moment ago" }).waitFor();

@@ -113,6 +113,7 @@ const fetchStored = async (env: Bindings, names: readonly string[]): Promise<Map
     const stored = env[name];
     return isStored(stored) ? [stored.get().then((value) => [name, value] as const)] : [];
   });
+  if (read.length === 0) return new Map();
   const values = await inTime(Promise.all(read), storeTimeoutMs).catch(() => {
     throw new EgressError("unavailable", unreadableText);
   });
