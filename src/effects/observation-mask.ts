@@ -7,9 +7,9 @@ import { defineBuiltIn } from "./built-in.ts";
 import { createNotice } from "./compaction/notice.ts";
 import { editsOf, shadowOf } from "./compaction/shadow.ts";
 import { shortenMessages } from "./compaction/shorten.ts";
-import { digestText } from "./digest.ts";
-import { findNewestFrom } from "./results.ts";
-import { maskText, okResultOf } from "./texts.ts";
+import { digestText } from "./shortened/digest.ts";
+import { findNewestFrom } from "./shortened/results.ts";
+import { maskText, okResultOf } from "./shortened/texts.ts";
 import { isOver, thresholdSchema } from "./threshold.ts";
 
 const maskParams = z.strictObject({

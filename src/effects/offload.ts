@@ -4,9 +4,9 @@ import type { ChatEdit, EffectContext } from "../agent/definition/effect.ts";
 import { preview, textOf } from "../chat/text.ts";
 import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
-import { findNewestFrom, findOkResults, showInstead, shownResultText } from "./results.ts";
-import type { OkResult } from "./results.ts";
-import { offloadKind } from "./texts.ts";
+import { findNewestFrom, findOkResults, showInstead, shownResultText } from "./shortened/results.ts";
+import type { OkResult } from "./shortened/results.ts";
+import { offloadKind } from "./shortened/texts.ts";
 import { isOver, thresholdSchema } from "./threshold.ts";
 
 const previewLength = 200;

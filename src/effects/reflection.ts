@@ -3,7 +3,7 @@ import type { Message } from "../chat/message.ts";
 import { callsOf } from "../chat/view.ts";
 import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
-import { toolResultOf } from "./texts.ts";
+import { toolResultOf } from "./shortened/texts.ts";
 
 /** Failed replies in a row, up to the newest message that was counted. */
 type FailureStreak = {

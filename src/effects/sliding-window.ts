@@ -16,7 +16,7 @@ import type { Shadow } from "./compaction/shadow.ts";
 import { shortenMessages } from "./compaction/shorten.ts";
 import { summariseFull, isWorthwhile } from "./compaction/summarise.ts";
 import type { SummaryJob, SummaryOutcome } from "./compaction/summarise.ts";
-import { truncateEnd, okResultOf } from "./texts.ts";
+import { truncateEnd, okResultOf } from "./shortened/texts.ts";
 import { thresholdSchema } from "./threshold.ts";
 
 /** Keeps recent messages whole, cuts earlier results, and replaces the rest by one running summary. */

@@ -6,9 +6,9 @@ import { textOf } from "../chat/text.ts";
 import { isLonger } from "../chat/truncate.ts";
 import { count } from "../schema.ts";
 import { defineBuiltIn } from "./built-in.ts";
-import { findNewestFrom, findOkResults, showInstead, shownResultText } from "./results.ts";
-import type { OkResult } from "./results.ts";
-import { truncateEnd, trimMark } from "./texts.ts";
+import { findNewestFrom, findOkResults, showInstead, shownResultText } from "./shortened/results.ts";
+import type { OkResult } from "./shortened/results.ts";
+import { truncateEnd, trimMark } from "./shortened/texts.ts";
 
 const trimKind = "trim_tool_results";
 

@@ -5,7 +5,7 @@ import {
   maskText,
   toolResultOf,
   withReferences,
-} from "../../src/effects/texts.ts";
+} from "../../src/effects/shortened/texts.ts";
 import type { Message, ToolResultPart } from "../../src/chat/message.ts";
 
 const result = (text: string, more: ToolResultPart["content"] = []): ToolResultPart => ({

@@ -1,5 +1,5 @@
 import type { EffectContext } from "../../agent/definition/effect.ts";
-import { truncateMiddle } from "../texts.ts";
+import { truncateMiddle } from "../shortened/texts.ts";
 import type { TranscriptPiece } from "./transcript.ts";
 
 /** Divides a long transcript into calls. Sizes are tokens. */

@@ -2,7 +2,7 @@ import type { EffectContext } from "../../agent/definition/effect.ts";
 import { isBlockPinned } from "../../chat/blocks.ts";
 import type { ContentPart, Message, Part } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
-import { truncateMiddle, withReferences } from "../texts.ts";
+import { truncateMiddle, withReferences } from "../shortened/texts.ts";
 import { noteMessage } from "./note.ts";
 import { rangeBefore, tailStart } from "./range.ts";
 import type { MessageRange } from "./range.ts";

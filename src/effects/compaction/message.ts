@@ -1,7 +1,7 @@
 import type { EffectContext } from "../../agent/definition/effect.ts";
 import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
-import { truncateMiddle, withReferences } from "../texts.ts";
+import { truncateMiddle, withReferences } from "../shortened/texts.ts";
 import type { SummaryForm } from "./prompts.ts";
 import type { MessageRange } from "./range.ts";
 

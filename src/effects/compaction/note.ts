@@ -1,7 +1,7 @@
 import type { Message } from "../../chat/message.ts";
 import { firstCharacters, textOf } from "../../chat/text.ts";
 import { callsOf } from "../../chat/view.ts";
-import { countText, truncateMiddle, withReferences } from "../texts.ts";
+import { countText, truncateMiddle, withReferences } from "../shortened/texts.ts";
 import { summaryHeading, listSection, runFactsText, taskQuote } from "./message.ts";
 import type { RunFacts } from "./message.ts";
 import type { MessageRange } from "./range.ts";

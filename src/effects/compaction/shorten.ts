@@ -1,6 +1,6 @@
 import type { Message } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
-import { truncateMiddle, maskText, okResultOf, toolResultOf } from "../texts.ts";
+import { truncateMiddle, maskText, okResultOf, toolResultOf } from "../shortened/texts.ts";
 import { withTexts } from "./shadow.ts";
 import type { Shadow, ShownText } from "./shadow.ts";
 

@@ -1,7 +1,7 @@
 import type { Block } from "../../chat/blocks.ts";
 import type { Message, Part } from "../../chat/message.ts";
 import { textOf } from "../../chat/text.ts";
-import { truncateEnd, mediaReference, withReferences } from "../texts.ts";
+import { truncateEnd, mediaReference, withReferences } from "../shortened/texts.ts";
 
 /** Formats the messages of a range, from their originals, as text for the model that summarises them. */
 

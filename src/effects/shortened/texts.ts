@@ -1,6 +1,6 @@
-import { isLonger } from "../chat/truncate.ts";
-import type { ContentPart, Message, ToolResultPart } from "../chat/message.ts";
-import { countCharacters, firstCharacters, lastCharacters, preview, textOf } from "../chat/text.ts";
+import { isLonger } from "../../chat/truncate.ts";
+import type { ContentPart, Message, ToolResultPart } from "../../chat/message.ts";
+import { countCharacters, firstCharacters, lastCharacters, preview, textOf } from "../../chat/text.ts";
 
 /** Creates the short texts that replace longer ones. Lengths are characters (code points). */
 

@@ -1,10 +1,10 @@
-import type { ChatEdit, EffectContext } from "../agent/definition/effect.ts";
-import { isBlockPinned } from "../chat/blocks.ts";
-import type { Message, ToolResultPart } from "../chat/message.ts";
-import { shownParts } from "../chat/render.ts";
-import { textOf } from "../chat/text.ts";
-import { longestForm } from "./compaction/shadow.ts";
-import type { ShownText } from "./compaction/shadow.ts";
+import type { ChatEdit, EffectContext } from "../../agent/definition/effect.ts";
+import { isBlockPinned } from "../../chat/blocks.ts";
+import type { Message, ToolResultPart } from "../../chat/message.ts";
+import { shownParts } from "../../chat/render.ts";
+import { textOf } from "../../chat/text.ts";
+import { longestForm } from "../compaction/shadow.ts";
+import type { ShownText } from "../compaction/shadow.ts";
 import { okResultOf } from "./texts.ts";
 
 /** Finds tool results in a view, for the effects that show something shorter. */

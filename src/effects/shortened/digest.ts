@@ -1,6 +1,6 @@
-import type { Message, ToolCallPart, ToolResultPart } from "../chat/message.ts";
-import { parseJson } from "../chat/json.ts";
-import { countCharacters, preview, textOf } from "../chat/text.ts";
+import type { Message, ToolCallPart, ToolResultPart } from "../../chat/message.ts";
+import { parseJson } from "../../chat/json.ts";
+import { countCharacters, preview, textOf } from "../../chat/text.ts";
 import { countText, withReferences } from "./texts.ts";
 
 /** Creates digests: lines that replace a result and name the call and the size of its output (`style: digest`). */
