@@ -230,8 +230,16 @@ test("the core waits for nothing", () => {
   expect(wrong.sort()).toEqual(namesPromises);
 });
 
-/** Lines of the READMEs that are longer than a page: the map of the code, how to write a team, and a page with the client. */
-const manuals: Readonly<Record<string, number>> = { src: 180, config: 245, "src/client": 100 };
+/**
+ * Lines of the READMEs that are longer than a page: the map of the code, how to write a team, a page with the client,
+ * and the table of operations, which a new one makes longer.
+ */
+const manuals: Readonly<Record<string, number>> = {
+  src: 180,
+  config: 245,
+  "src/client": 100,
+  "src/session": 80,
+};
 
 test("every room says what it is for, in at most a page", () => {
   const tops = readdirSync(join(root, "src"), { withFileTypes: true }).filter((entry) => entry.isDirectory());

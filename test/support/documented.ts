@@ -9,7 +9,7 @@ import { sessionAnswers } from "../../src/api/documents/schemas/session-answers.
 import { pathParametersOf } from "../../src/session/define-operation.ts";
 import { findOperation } from "../../src/session/operations.ts";
 import type { OperationName } from "../../src/session/operations.ts";
-import { problemBody } from "../../src/session/problems.ts";
+import { problemBody, problemKinds } from "../../src/session/problems.ts";
 import type { SessionReply } from "../../src/session/rpc.ts";
 
 /** What tests see at the wire is checked against what the documents say of it (AP-50), and kept as an example if asked for. */
@@ -174,9 +174,10 @@ const findEventProblem = (event: unknown): string | null => {
   const problem = misfit(`the event ${type}`, schema, event);
   if (problem !== null) return problem;
   record("events", type, event);
-  // What a run failed with has the form of a refusal.
-  if (type === "run_end" && isFields(data) && isFields(data["error"]))
-    record("problems", String(data["error"]["code"]), data["error"]);
+  // What a run failed with has the form of a refusal, and often one of its codes.
+  const error = type === "run_end" && isFields(data) ? data["error"] : null;
+  if (isFields(error) && String(error["code"]) in problemKinds)
+    record("problems", String(error["code"]), error);
   return null;
 };
 

@@ -2,8 +2,9 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 /**
- * Takes examples for the documents of the API from what tests saw: run them with `--mode record`, and name the files
- * that have what they printed. Of each kind the shortest that says something takes the place of what was known.
+ * Takes the examples that the documents of the API lack from what tests saw: run them with `--mode record`, and name
+ * the files that have what they printed. Of each kind it takes the shortest that says something. To renew an example,
+ * delete the old one first.
  */
 
 const file = join(import.meta.dirname, "../../src/api/documents/examples.json");
@@ -64,7 +65,7 @@ for (const each of process.argv.slice(2).flatMap(readLines)) {
 
 const merged = kinds.map((kind) => {
   const own = [...found.values()].filter((each) => each.kind === kind);
-  const all = { ...known[kind], ...Object.fromEntries(own.map(({ key, value }) => [key, value])) };
+  const all = { ...Object.fromEntries(own.map(({ key, value }) => [key, value])), ...known[kind] };
   return [kind, Object.fromEntries(Object.entries(all).toSorted(([one], [other]) => (one < other ? -1 : 1)))];
 });
 writeFileSync(file, `${JSON.stringify(Object.fromEntries(merged), null, 2)}\n`);
