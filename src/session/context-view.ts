@@ -1,11 +1,10 @@
 import type { LedgerRow, ContextSnapshot, RemovedMessage } from "../agent/state/records.ts";
 import { toUsd } from "../agent/state/records.ts";
-import type { Json, Message } from "../chat/message.ts";
+import type { Message } from "../chat/message.ts";
 import { shownTokens, sumShownTokens } from "../chat/message.ts";
 import { shownParts } from "../chat/render.ts";
-import { textOf } from "../chat/text.ts";
 import type { ModelRequest } from "../model/completer.ts";
-import { firstCharacters } from "../chat/text.ts";
+import { firstCharacters, textOf } from "../chat/text.ts";
 
 /** Builds the context view: what a model call saw, rebuilt from rows, and what has changed since another. */
 
@@ -218,7 +217,7 @@ const hiddenView = (chat: PastChat) =>
 const spentView = ({ spent }: RecordedCall) => {
   const isKnown = spent !== undefined && spent.usage.total > 0;
   const { usage, cost, estimated } = isKnown ? spent : { usage: null, cost: null, estimated: false };
-  return { usage: usage === null ? null : { ...usage }, cost_usd: toUsd(cost), estimated };
+  return { usage, cost_usd: toUsd(cost), estimated };
 };
 
 const callView = (row: RecordedCall, index: number) => {
@@ -254,11 +253,11 @@ export const contextView = (
     model: row.model,
     parameters: {
       max_tokens: maxTokens,
-      tool_choice: toolChoice as Json,
+      tool_choice: toolChoice,
       ...(temperature === undefined ? {} : { temperature }),
       ...(topP === undefined ? {} : { top_p: topP }),
-      ...(reasoning === undefined ? {} : { reasoning: reasoning as Json }),
-      ...(responseFormat === undefined ? {} : { response_format: responseFormat as unknown as Json }),
+      ...(reasoning === undefined ? {} : { reasoning }),
+      ...(responseFormat === undefined ? {} : { response_format: responseFormat }),
     },
     window: row.saw?.window ?? 0,
     size: row.saw?.size ?? 0,
@@ -268,7 +267,7 @@ export const contextView = (
     hidden: hiddenView(chat),
     hidden_tools: hiddenTools(row.saw),
     before: beforeView(before),
-    changes: changesOf(before, now).map((change) => ({ ...change })),
+    changes: changesOf(before, now),
     verified,
   };
 };

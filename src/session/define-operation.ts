@@ -210,8 +210,8 @@ export interface SessionRules {
 
 export interface CommandAnswer {
   readonly status: 200 | 201 | 202 | 204;
-  /** A serialised string is sent as it is. */
-  readonly value: Json | { readonly json: string };
+  /** The serialised body. */
+  readonly json: string;
 }
 
 export interface ReadContext {
@@ -264,11 +264,14 @@ export const parseParams = <S extends z.ZodType>(schema: S, params: unknown): z.
 };
 
 /** Answers with a value that is serialised already. */
-export const jsonAnswer = (text: string): CommandAnswer => ({ status: 200, value: { json: text } });
+export const jsonAnswer = (json: string): CommandAnswer => ({ status: 200, json });
 
 export const joinRows = (rows: readonly string[]): string => `[${rows.join(",")}]`;
 
-export const okAnswer = (value: Json): CommandAnswer => ({ status: 200, value });
+export const okAnswer = (value: object): CommandAnswer => jsonAnswer(JSON.stringify(value));
+
+/** Answers with what an operation created. */
+export const createdAnswer = (value: object): CommandAnswer => ({ status: 201, json: JSON.stringify(value) });
 
 /** Answers with serialised rows as a list. */
 export const rowsAnswer = (serialised: readonly string[]): CommandAnswer =>
@@ -277,7 +280,7 @@ export const rowsAnswer = (serialised: readonly string[]): CommandAnswer =>
 /** Answers an accepted command with the `seq` of the newest event after it. */
 export const acceptedAnswer = (draft: Draft, value: object, status: 200 | 202 = 200): CommandAnswer => ({
   status,
-  value: { ...(value as Readonly<Record<string, Json>>), seq: headAfter(draft) },
+  json: JSON.stringify({ ...value, seq: headAfter(draft) }),
 });
 
 /** Refuses an answer to an ask. */

@@ -8,7 +8,6 @@ import { canonicalJson } from "../tools/canonical.ts";
 import type { Redactor } from "../tools/redaction.ts";
 import type {
   Archive,
-  CommandAnswer,
   ReadContext,
   WriteContext,
   Operation,
@@ -45,15 +44,6 @@ export interface OperationContext
   /** Removes everything except the key of the delete, and what was spent up to the end of this draft. */
   readonly remove: (key: string | null, last: Pick<Draft, "state" | "ledger">) => void;
 }
-
-const answerJson = ({ value }: CommandAnswer): string =>
-  typeof value === "object" &&
-  value !== null &&
-  "json" in value &&
-  typeof value["json"] === "string" &&
-  Object.keys(value).length === 1
-    ? value["json"]
-    : JSON.stringify(value);
 
 /**
  * Returns the key of a command with its scope: the operation and the ids in its path, which hold no spaces. Where
@@ -103,12 +93,10 @@ const performWrite = (
   return context.update((draft): PerformedReply => {
     const remove = (): void => context.remove(call.key ?? null, draft);
     if (operation.matches === "session") requireUnchanged(ifMatch, "session", draft.state.head);
-    const answer = operation.run(
+    const { status, json } = operation.run(
       { draft, archive, principal, rules, ifMatch, full, forkSource, migrationTarget, stored, remove },
       call.params,
     );
-    const json = answerJson(answer);
-    const { status } = answer;
     if (given !== null) keepAnswer(draft, { ...given, status, json, at: draft.context.now });
     return { ok: true, status, json, seq: headAfter(draft), replayed: false };
   });
@@ -122,8 +110,7 @@ const performRead = (
   const state = context.read() ?? refuse("not_found", "no such session");
   const { rules, agentOf, items } = context;
   const reads = { state, archive: context.archive(), rules, principal, now: context.now(), agentOf, items };
-  const answer = operation.run(reads, params);
-  return { ok: true, status: answer.status, json: answerJson(answer), seq: state.head, replayed: false };
+  return { ok: true, ...operation.run(reads, params), seq: state.head, replayed: false };
 };
 
 const requireScope = ({ scopes }: Operation, principal: Principal): void => {

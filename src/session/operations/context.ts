@@ -9,7 +9,7 @@ import type { ModelRequest } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../define-operation.ts";
 import type { CallWithChat, RecordedCall } from "../context-view.ts";
 import { formatContextView, contextView } from "../context-view.ts";
-import { defineRead } from "../define-operation.ts";
+import { defineRead, jsonAnswer, okAnswer } from "../define-operation.ts";
 import { wholeNumberSchema } from "../paging.ts";
 import { refuse, refuseField } from "../problems.ts";
 
@@ -172,11 +172,11 @@ const showContext = (
   if (format === "provider")
     return body === null
       ? refuse("not_found", "this provider does not expose its wire format")
-      : { status: 200, value: { json: body } };
+      : jsonAnswer(body);
   const verified = isSentRequest(target, request, saw);
   const previous = before?.saw === undefined ? null : callWithChatAt(parts, before, before.saw);
   const shown = contextView(calls, previous, now, request, verified);
-  return { status: 200, value: format === "json" ? shown : { text: formatContextView(shown) } };
+  return okAnswer(format === "json" ? shown : { text: formatContextView(shown) });
 };
 
 export const contextOperation = defineRead({

@@ -14,7 +14,7 @@ import {
   threadOf,
 } from "../../agent/transaction/draft.ts";
 import type { Archive } from "../define-operation.ts";
-import { okAnswer, parseParams, defineWrite } from "../define-operation.ts";
+import { createdAnswer, okAnswer, parseParams, defineWrite } from "../define-operation.ts";
 import { ProblemError, refuse, refuseIfProblem, refuseField } from "../problems.ts";
 import type { ForkSourceReply, ForkSourceRequest } from "../rpc.ts";
 import { accessProblem, isCreated, titleSchema, viewAfter, requireRest } from "./session.ts";
@@ -273,7 +273,7 @@ export const forkOperation = defineWrite({
     const { draft, forkSource } = context;
     if (isCreated(draft.state) || forkSource === null) return okAnswer(viewAfter(context));
     fillFork(draft, forkSource, params);
-    return { status: 201, value: viewAfter(context) };
+    return createdAnswer(viewAfter(context));
   },
 });
 

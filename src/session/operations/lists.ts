@@ -11,7 +11,7 @@ import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import type { Usage } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../define-operation.ts";
-import { jsonAnswer, joinRows, rowsAnswer, defineRead } from "../define-operation.ts";
+import { jsonAnswer, joinRows, okAnswer, rowsAnswer, defineRead } from "../define-operation.ts";
 import { showAsk } from "../event-lines.ts";
 import type { PageStart, Page, PagePosition, PagedRow } from "../paging.ts";
 import {
@@ -111,10 +111,10 @@ const shownRuns = 20;
 const shownThreads = 200;
 
 /** Lists all runs that are under way and the newest that have ended, the newest first. */
-export const newestRuns = ({ state, archive }: ReadSource): readonly Json[] =>
+export const newestRuns = ({ state, archive }: ReadSource): readonly unknown[] =>
   [...activeRows(state), ...archive.runs({ position: null, limit: shownRuns })]
     .sort((one, other) => other.at - one.at)
-    .map((row) => JSON.parse(row.json()) as Json);
+    .map((row): unknown => JSON.parse(row.json()));
 
 /** Returns what a live thread's task used, with all below it; for `main`, all since the session was cleared. */
 const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =>
@@ -122,7 +122,7 @@ const liveUsage = ({ state, archive }: ReadSource, { id, run }: Thread): Usage =
     ? addUsage(state.spent.usage, state.spentBefore.usage, -1)
     : (run?.spent.usage ?? archive.child(id)?.end?.usage ?? noUsage);
 
-const liveThreadView = (reads: ReadSource, thread: Thread): Json => {
+const liveThreadView = (reads: ReadSource, thread: Thread): object => {
   const { id, agent, parent, depth, run: active, lastRun, child } = thread;
   const { started_at = null } = reads.archive.child(id) ?? {};
   return {
@@ -133,7 +133,7 @@ const liveThreadView = (reads: ReadSource, thread: Thread): Json => {
     run: active?.id ?? null,
     last_run: lastRun,
     status: active === null ? "idle" : active.waitingShown ? "waiting" : "running",
-    usage: { ...liveUsage(reads, thread) },
+    usage: liveUsage(reads, thread),
     ...(child === null ? {} : { label: child.label, task: child.task, started_at }),
   };
 };
@@ -141,15 +141,15 @@ const liveThreadView = (reads: ReadSource, thread: Thread): Json => {
 const noEnd = { run: null, state: null, reason: null, error: null, turns: 0, usage: null, ended_at: null };
 
 /** Shows a called thread that has left the live state. */
-const endedThreadView = ({ id, agent, label, parent, depth, task, started_at, end }: ChildRecord): Json => {
+const endedThreadView = ({ id, agent, label, parent, depth, task, started_at, end }: ChildRecord): object => {
   const { run, state, reason, error, turns, usage, ended_at } = end ?? noEnd;
   const base = { id, agent, parent, depth, run: null, last_run: run, status: "ended", label };
-  const came = { state, reason, error, turns, usage: usage === null ? null : { ...usage } };
+  const came = { state, reason, error, turns, usage };
   return { ...base, task: firstCharacters(task, 200), ...came, started_at, ended_at };
 };
 
 /** Shows a called thread by its row, which remains when the thread has left the live state. */
-const childView = (reads: ReadSource, row: PagedRow): Json => {
+const childView = (reads: ReadSource, row: PagedRow): object => {
   const thread = reads.state.threads[row.id];
   return thread === undefined
     ? endedThreadView(JSON.parse(row.json()) as ChildRecord)
@@ -178,7 +178,7 @@ export const threadsOperation = defineRead({
 const afterAll: PagePosition = { at: Number.MAX_SAFE_INTEGER, id: "", direction: "prev" };
 
 /** Lists all live threads, then the newest that have ended. */
-export const threadViews = (reads: ReadSource): readonly Json[] => {
+export const threadViews = (reads: ReadSource): readonly object[] => {
   const live = Object.values(reads.state.threads);
   const ended = reads.archive
     .children({ position: afterAll, limit: shownThreads })
@@ -289,7 +289,7 @@ const listNotes = (context: ReadContext): CommandAnswer => {
   requireToolbox(context, "notes");
   const { notes: scope } = context.rules.stores;
   if (scope !== "session")
-    return { status: 200, value: { agents: scope === "agent" ? [...context.rules.agentNames] : null } };
+    return okAnswer({ agents: scope === "agent" ? [...context.rules.agentNames] : null });
   return rowsAnswer(
     context.archive
       .entries("notes")

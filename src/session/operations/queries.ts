@@ -4,7 +4,7 @@ import * as z from "zod";
 import { toUsd } from "../../agent/state/records.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Archive, CommandAnswer, ReadContext } from "../define-operation.ts";
-import { jsonAnswer, joinRows, defineRead } from "../define-operation.ts";
+import { jsonAnswer, joinRows, okAnswer, defineRead } from "../define-operation.ts";
 import { showEvents, requireEventTypes, takeEvents } from "../event-lines.ts";
 import {
   limitSchema,
@@ -72,7 +72,7 @@ export const inputOperation = defineRead({
   params: z.strictObject({ input: z.string() }),
   run: ({ archive, state }, { input: id }) => {
     const found = waitingInputsOf(state).find((each) => each.id === id) ?? archive.input(id);
-    return found === null ? refuse("not_found", "no such input") : jsonAnswer(JSON.stringify(found));
+    return found === null ? refuse("not_found", "no such input") : okAnswer(found);
   },
 });
 
@@ -84,7 +84,7 @@ export const runOperation = defineRead({
   params: z.strictObject({ run: z.string() }),
   run: ({ archive, state }, { run: id }) => {
     const found = activeRuns(state).find((each) => each.id === id) ?? archive.run(id);
-    return found === null ? refuse("not_found", "no such run") : jsonAnswer(JSON.stringify(found));
+    return found === null ? refuse("not_found", "no such run") : okAnswer(found);
   },
 });
 
@@ -190,7 +190,7 @@ const showUsage = ({ state, archive }: ReadContext): CommandAnswer => {
     by: archive.usage().map(({ cost: nano, ...row }) => ({ ...row, cost_usd: toUsd(nano) })),
     status: sessionStatusOf(state),
   };
-  return jsonAnswer(JSON.stringify(value));
+  return okAnswer(value);
 };
 
 export const usageOperation = defineRead({

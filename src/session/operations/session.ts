@@ -12,7 +12,7 @@ import { agentOf, assign, emit, headAfter } from "../../agent/transaction/draft.
 import type { Json } from "../../chat/message.ts";
 import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { CommandAnswer, SessionRules, WriteContext } from "../define-operation.ts";
-import { okAnswer, wellFormedText, defineRead, defineWrite } from "../define-operation.ts";
+import { createdAnswer, okAnswer, wellFormedText, defineRead, defineWrite } from "../define-operation.ts";
 import type { Problem } from "../problems.ts";
 import { busyRetryMs, ProblemError, refuse, refuseField, refuseIfProblem } from "../problems.ts";
 import type { Principal } from "../rpc.ts";
@@ -184,7 +184,7 @@ const createSession = (context: WriteContext, params: CreateParams): CommandAnsw
   emit(draft, "main", "session_created", { agent, revision, ref, title, metadata });
   storeInitialFiles(draft, params.files);
   if (params.input !== undefined) submitFirstInput(context, params.input);
-  return { status: 201, value: viewAfter(context) };
+  return createdAnswer(viewAfter(context));
 };
 
 export const createOperation = defineWrite({
@@ -203,7 +203,7 @@ export const createOperation = defineWrite({
 });
 
 /** Shows a session as the API does. */
-export const sessionView = (session: Session, rules: SessionRules): Json => {
+export const sessionView = (session: Session, rules: SessionRules): object => {
   const threads = Object.values(session.threads);
   return {
     id: session.id,
@@ -213,7 +213,7 @@ export const sessionView = (session: Session, rules: SessionRules): Json => {
     title: session.title,
     metadata: session.metadata,
     status: sessionStatusOf(session),
-    waiting_for: threads.flatMap((thread) => shownWaitReasons(session, thread)) as unknown as Json,
+    waiting_for: threads.flatMap((thread) => shownWaitReasons(session, thread)),
     revision: session.revision,
     model: session.model,
     usage: totalsView(session),
@@ -232,7 +232,7 @@ export const sessionView = (session: Session, rules: SessionRules): Json => {
 };
 
 /** Shows the session as it will be once this draft is stored. */
-export const viewAfter = ({ draft, rules }: WriteContext): Json =>
+export const viewAfter = ({ draft, rules }: WriteContext): object =>
   sessionView({ ...draft.state, head: headAfter(draft) }, rules);
 
 export const getOperation = defineRead({
@@ -345,7 +345,7 @@ export const deleteOperation = defineWrite({
     for (const { id, run } of Object.values(draft.state.threads))
       if (run !== null) loseModelCall(draft, id, "cancelled");
     remove();
-    return { status: 204, value: { json: "" } };
+    return { status: 204, json: "" };
   },
 });
 

@@ -4,12 +4,19 @@ import { headAfter } from "../../agent/transaction/draft.ts";
 import { readEntry, writeEntry } from "../../agent/transaction/entries.ts";
 import type { ImageCheck } from "../../chat/image-size.ts";
 import { checkImage, imageAdvice } from "../../chat/image-size.ts";
-import type { ContentPart, Json } from "../../chat/message.ts";
+import type { ContentPart } from "../../chat/message.ts";
 import { attachmentsOf } from "../../chat/message.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
 import { fromBase64, hasOnlyBase64Letters, toBase64 } from "../../sandbox/base64.ts";
 import type { CommandAnswer, ReadContext, WriteContext } from "../define-operation.ts";
-import { okAnswer, requireStorage, wellFormedText, defineRead, defineWrite } from "../define-operation.ts";
+import {
+  createdAnswer,
+  okAnswer,
+  requireStorage,
+  wellFormedText,
+  defineRead,
+  defineWrite,
+} from "../define-operation.ts";
 import { refuse, refuseField } from "../problems.ts";
 import { pageAnswer, pageSchema } from "./lists.ts";
 import { cleanText } from "../../chat/text.ts";
@@ -148,7 +155,7 @@ const keepUpload = (
   const upload = { id, ...fields, created_at: draft.context.now, blob, image: checkImage(bytes) };
   writeEntry(draft, "files", id, upload);
   draft.state.updatedAt = draft.context.now;
-  return { status: 201, value: { ...viewOf(upload), seq: headAfter(draft) } };
+  return createdAnswer({ ...viewOf(upload), seq: headAfter(draft) });
 };
 
 export const uploadOperation = defineWrite({
@@ -221,7 +228,7 @@ export const readUploadOperation = defineRead({
       uploadsOf(context).find(({ id, blob }) => id === file || blob === file) ??
       findAttachment(context, file);
     if (upload === undefined) return refuse("not_found", "no such file");
-    const bytes: Json = format === "bytes" ? { data: context.archive.media(upload.blob) } : {};
+    const bytes = format === "bytes" ? { data: context.archive.media(upload.blob) } : {};
     return okAnswer({ ...viewOf(upload), ...bytes });
   },
 });
