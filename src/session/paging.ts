@@ -51,11 +51,12 @@ export interface PagedRow {
 /** Most bytes of a page: further rows go to the next one, and a longer value is a page of its own. */
 export const pageBytes = 4 * 2 ** 20;
 
-/** Reads texts one by one and returns the first ones that fit a page. */
-export const takeFitting = (texts: Iterable<string>): readonly string[] => {
+/** Reads rows one by one and returns the JSON of the first ones that fit a page. */
+export const takeFitting = (rows: Iterable<Pick<PagedRow, "json">>): readonly string[] => {
   const taken: string[] = [];
   let bytes = 0;
-  for (const text of texts) {
+  for (const { json } of rows) {
+    const text = json();
     bytes += utf8Length(text);
     if (taken.length > 0 && bytes > pageBytes) break;
     taken.push(text);

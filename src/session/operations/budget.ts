@@ -102,12 +102,15 @@ export const budgetView = (
   const shown = (kind: BudgetKind): ShownLimit | null => {
     const found = limits.find((each) => each.kind === kind);
     if (found === undefined) return null;
-    const { scope, limit, spent, warnAt: warn_at, ask } = found;
-    const [most, used, left] = [limit, spent, Math.max(0, limit - spent)].map((amount) =>
-      toApiAmount(kind, amount),
-    );
-    const figures = { limit: most ?? 0, spent: used ?? 0, left: left ?? 0 };
-    return { scope, ...figures, warn_at, on_exceeded: ask ? "ask" : "stop" };
+    const { scope, limit, spent, warnAt, ask } = found;
+    return {
+      scope,
+      limit: toApiAmount(kind, limit),
+      spent: toApiAmount(kind, spent),
+      left: toApiAmount(kind, Math.max(0, limit - spent)),
+      warn_at: warnAt,
+      on_exceeded: ask ? "ask" : "stop",
+    };
   };
   return {
     max_tokens: shown("tokens"),

@@ -50,12 +50,7 @@ const readPage = (
   const position = readCursor(cursor, binding);
   const from = { position, limit: most + 1 };
   const rows = pageRows([...live, ...stored(from)], from, descending);
-  const texts = takeFitting(
-    rows
-      .slice(0, most)
-      .values()
-      .map(({ json: read }) => read()),
-  );
+  const texts = takeFitting(rows.slice(0, most));
   const shown = rows.map(({ at, id }, place) => ({ at, id, text: texts[place] ?? "" }));
   return pageOf(shown, { position, column: "at", limit: texts.length, binding }, ({ text }) => text);
 };

@@ -32,12 +32,7 @@ const messagePage = (
   query: Parameters<Archive["messages"]>[0],
 ): { readonly data: readonly string[]; readonly before: number | null } => {
   const found = archive.messages({ ...query, limit: query.limit + 1 });
-  const texts = takeFitting(
-    found
-      .slice(0, query.limit)
-      .values()
-      .map(({ json: read }) => read()),
-  );
+  const texts = takeFitting(found.slice(0, query.limit));
   return { data: texts.toReversed(), before: nextBefore(found[texts.length]) };
 };
 
@@ -132,8 +127,7 @@ const shownMessages = 200;
 const newestMessages = ({ state, archive }: Pick<ReadContext, "state" | "archive">) => {
   const query = { before: null, limit: shownMessages + 1, retired: false };
   const threads = Object.keys(state.threads).map((thread) => archive.messages({ thread, ...query }));
-  const wanted = threads.values().flatMap((found) => found.slice(0, shownMessages));
-  const texts = takeFitting(wanted.map(({ json: read }) => read()));
+  const texts = takeFitting(threads.flatMap((found) => found.slice(0, shownMessages)));
   const data: string[] = [];
   const more: { readonly thread: string; readonly before: number }[] = [];
   for (const [place, thread] of Object.keys(state.threads).entries()) {
@@ -155,7 +149,7 @@ export const createSnapshot = (reads: Omit<ReadContext, "now" | "agentOf">): str
   const messages = newestMessages(reads);
   const asks = openAsksPage(reads);
   const waiting = waitingInputsOf(state);
-  const inputs = takeFitting(waiting.values().map((each) => JSON.stringify(each)));
+  const inputs = takeFitting(waiting.map((each) => ({ json: () => JSON.stringify(each) })));
   const parts = {
     seq: state.head,
     session: sessionView(state, reads.rules),
