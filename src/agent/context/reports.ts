@@ -2,7 +2,7 @@ import { firstCharacters, textOf } from "../../chat/text.ts";
 import { truncateText, isLonger, widestId } from "../../chat/truncate.ts";
 import type { WorkReport } from "../../tools/session-request.ts";
 import { removeLeaks } from "../definition/guard.ts";
-import type { Child, ChildEnd, ChildItem, ChildRecord, ChildWork } from "../state/child.ts";
+import type { Child, ChildEnd, ChildItem, ChildWork, EndedChild } from "../state/child.ts";
 import type { EndReason, Episode, RunState } from "../state/events.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
@@ -126,8 +126,7 @@ export const createChildEnd = (
 };
 
 /** Returns the item that the caller reads of an ended child. */
-export const childItemOf = ({ id, agent, end }: ChildRecord): ChildItem => {
-  if (end === null) return { agent, child: id, state: "running" };
+export const childItemOf = ({ id, agent, end }: EndedChild): ChildItem => {
   const { completion, error, result, recall, files_modified } = end;
   const shown = completion === null ? {} : { completion: shortenCompletion(completion, longestList, recall) };
   return {
@@ -221,7 +220,7 @@ export const fitItems = (
 };
 
 /** Names a child in prompts. */
-export const childName = ({ agent, id }: Pick<ChildRecord, "agent" | "id">): string => `${agent} (${id})`;
+export const childName = ({ agent, id }: Pick<EndedChild, "agent" | "id">): string => `${agent} (${id})`;
 
 /** Marks the output of a run that succeeded but reports a failure: nothing is cancelled, but its readers must know. */
 const selfReportedFailure = "[the agent reports that it failed]";
@@ -233,9 +232,9 @@ export const childOutput = ({ completion, result }: ChildEnd): string => {
 };
 
 /** Returns the end of a single child as text: its result, or why there is none. */
-export const childAnswerText = (record: ChildRecord, end: ChildEnd): string => {
+export const childAnswerText = ({ id, agent, end }: EndedChild): string => {
   if (end.state === "completed") return childOutput(end);
-  const why = `${end.state}: ${childName(record)} ended with ${end.reason}: ${end.error ?? end.reason}`;
+  const why = `${end.state}: ${childName({ id, agent })} ended with ${end.reason}: ${end.error ?? end.reason}`;
   return end.completion === null || end.result === null ? why : `${why}\n\n${end.result}`;
 };
 

@@ -18,7 +18,8 @@ import { cleanText, firstCharacters } from "../../chat/text.ts";
 import { lastTextPreview } from "../context/reports.ts";
 import { findInboxLimit, assignInputId, inboxLimits } from "../inputs/inputs.ts";
 import { stopChild } from "../run/cancel.ts";
-import type { ChildRecord, ChildItem } from "../state/child.ts";
+import type { ChildItem, EndedChild } from "../state/child.ts";
+import { isEnded } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
 import { isAskingCaller } from "../state/thread.ts";
 import { noSpending } from "../state/budget.ts";
@@ -127,18 +128,19 @@ const currentChildOf = (draft: Draft, child: string): string => {
   return id;
 };
 
-const findOwnThread = (draft: Draft, threadId: string, child: string): Thread | null => {
-  const thread = ownEntry(draft.state.threads, child);
-  return thread !== undefined && thread.parent?.thread === threadId && thread.run !== null ? thread : null;
-};
+/** Child that a caller names: its thread while it is at work, then its record. */
+type OwnChild = { readonly thread: Thread } | { readonly thread: null; readonly record: EndedChild };
 
-const findOwnRecord = (draft: Draft, threadId: string, child: string): ChildRecord | null => {
-  const record = findChildRecord(draft, child);
-  return record?.parent.thread === threadId && record.end !== null ? record : null;
-};
-
-const refuseUnknownChild = (draft: Draft, threadId: string, call: Call, named: string): void =>
+/** Finds the child that has the task now; a call that names none of the caller's is refused, and null is returned. */
+const findOwnChild = (draft: Draft, threadId: string, call: Call, named: string): OwnChild | null => {
+  const id = currentChildOf(draft, named);
+  const thread = ownEntry(draft.state.threads, id);
+  if (thread !== undefined && thread.parent?.thread === threadId && thread.run !== null) return { thread };
+  const record = findChildRecord(draft, id);
+  if (record?.parent.thread === threadId && isEnded(record)) return { thread: null, record };
   refuseCall(draft, threadId, call, "child_not_found", `you have no child ${firstCharacters(named, 64)}`);
+  return null;
+};
 
 /** Does an action with a child at work; otherwise refuses the call and says what is known of the child. */
 const withChild = (
@@ -148,14 +150,12 @@ const withChild = (
   named: string,
   then: (child: Thread) => void,
 ): void => {
-  const child = currentChildOf(draft, named);
-  const thread = findOwnThread(draft, threadId, child);
-  if (thread !== null) return then(thread);
-  const record = findOwnRecord(draft, threadId, child);
-  if (record?.end == null) return refuseUnknownChild(draft, threadId, call, named);
-  const { state, result, error } = record.end;
-  const came = state === "completed" ? result : error;
-  refuseCall(draft, threadId, call, "child_ended", `${child} has ended (${state}): ${came ?? ""}`);
+  const found = findOwnChild(draft, threadId, call, named);
+  if (found === null) return;
+  if (found.thread !== null) return then(found.thread);
+  const { id, end } = found.record;
+  const came = end.state === "completed" ? end.result : end.error;
+  refuseCall(draft, threadId, call, "child_ended", `${id} has ended (${end.state}): ${came ?? ""}`);
 };
 
 const liveChildView = (draft: Draft, thread: Thread): object => {
@@ -176,11 +176,10 @@ const liveChildView = (draft: Draft, thread: Thread): object => {
   };
 };
 
-const endedChildView = ({ id, agent, label, task, end }: ChildRecord): readonly object[] => {
-  if (end === null) return [];
+const endedChildView = ({ id, agent, label, task, end }: EndedChild): object => {
   const { state, turns, usage, last_text, successor } = end;
   const view = { child: id, agent, label, state, task: firstCharacters(task, 200), turns, usage, last_text };
-  return [successor === undefined ? view : { ...view, handed_over_to: successor }];
+  return successor === undefined ? view : { ...view, handed_over_to: successor };
 };
 
 /** The newest children of a thread are reported, those at work first. */
@@ -192,20 +191,19 @@ const reportAllChildren = (draft: Draft, threadId: string, call: Call): void => 
   const ended = draft.context.children
     .of(threadId)
     .filter(({ id }) => !live.some((thread) => thread.id === id))
-    .map((record) => changed.get(record.id) ?? record);
-  const views = [...live.map((thread) => liveChildView(draft, thread)), ...ended.flatMap(endedChildView)];
+    .map((record) => changed.get(record.id) ?? record)
+    .filter(isEnded);
+  const views = [...live.map((thread) => liveChildView(draft, thread)), ...ended.map(endedChildView)];
   answerCall(draft, threadId, call, JSON.stringify(views));
 };
 
 /** The children of a thread are reported, or the one that is named, however old it is. */
 const reportChildren = (draft: Draft, threadId: string, call: Call, named: string | null): void => {
   if (named === null) return reportAllChildren(draft, threadId, call);
-  const child = currentChildOf(draft, named);
-  const thread = findOwnThread(draft, threadId, child);
-  const record = findOwnRecord(draft, threadId, child);
-  if (thread !== null) answerCall(draft, threadId, call, JSON.stringify([liveChildView(draft, thread)]));
-  else if (record === null) refuseUnknownChild(draft, threadId, call, named);
-  else answerCall(draft, threadId, call, JSON.stringify(endedChildView(record)));
+  const found = findOwnChild(draft, threadId, call, named);
+  if (found === null) return;
+  const view = found.thread === null ? endedChildView(found.record) : liveChildView(draft, found.thread);
+  answerCall(draft, threadId, call, JSON.stringify([view]));
 };
 
 const inboxLimitTexts = {
@@ -237,12 +235,12 @@ const cancelOwnChild = (
   named: string,
   reason: string | null,
 ): void => {
-  const child = currentChildOf(draft, named);
-  const thread = findOwnThread(draft, threadId, child);
-  const record = thread === null ? findOwnRecord(draft, threadId, child) : null;
-  if (thread === null && record === null) return refuseUnknownChild(draft, threadId, call, named);
-  if (thread !== null) stopChild(draft, child, reason ?? "its caller cancelled it", true);
-  const state = record?.end?.state ?? "cancelled";
+  const found = findOwnChild(draft, threadId, call, named);
+  if (found === null) return;
+  const { thread } = found;
+  if (thread !== null) stopChild(draft, thread.id, reason ?? "its caller cancelled it", true);
+  const [child, state] =
+    thread === null ? [found.record.id, found.record.end.state] : [thread.id, "cancelled"];
   answerCall(draft, threadId, call, JSON.stringify({ child, state }));
 };
 

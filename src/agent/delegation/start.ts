@@ -4,7 +4,7 @@ import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import { startRun, startNextRun } from "../run/runs.ts";
-import type { Child, ChildRecord, CallerConstraints, ChildEnd } from "../state/child.ts";
+import type { Child, ChildRecord, CallerConstraints, EndedChild } from "../state/child.ts";
 import type { Thread, Input } from "../state/thread.ts";
 import { newThread } from "../state/thread.ts";
 import { assignTask } from "../stores/tasks.ts";
@@ -155,11 +155,7 @@ export const notifyThread = (
 };
 
 /** Reports the end of a child without a waiting call once, since its id makes the message's. */
-export const notifyOfChildEnd = (
-  draft: Draft,
-  parentId: string,
-  record: ChildRecord & { readonly end: ChildEnd },
-): void => {
+export const notifyOfChildEnd = (draft: Draft, parentId: string, record: EndedChild): void => {
   const { first } = record.end;
   const whose = first === undefined ? "" : ` with the task that ${first} began and handed over`;
   const said = `An agent that worked in the background has ended${whose}.\n${JSON.stringify(childItemOf(record))}`;

@@ -14,7 +14,8 @@ import { comparableText } from "../context/history.ts";
 import { childAnswerText, childName, fitItems, childItemOf } from "../context/reports.ts";
 import { stopChild } from "../run/cancel.ts";
 import type { Call } from "../state/call.ts";
-import type { ChildItem, ChildRecord, ChildWait, ChildQuestion } from "../state/child.ts";
+import type { ChildItem, EndedChild, ChildWait, ChildQuestion } from "../state/child.ts";
+import { isEnded } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
 import { isChildOpen, isAskingCaller, openChildren } from "../state/thread.ts";
 import type { Draft } from "../transaction/draft.ts";
@@ -54,7 +55,7 @@ export const liveChildItem = (thread: Thread): ChildItem => {
 
 interface WaitSlot {
   readonly item: ChildItem;
-  readonly record: ChildRecord | null;
+  readonly record: EndedChild | null;
 }
 
 const waitSlotOf = (draft: Draft, slot: string | ChildItem): WaitSlot => {
@@ -62,9 +63,11 @@ const waitSlotOf = (draft: Draft, slot: string | ChildItem): WaitSlot => {
   const thread = draft.state.threads[slot];
   if (isChildWorking(thread)) return { item: liveChildItem(thread), record: null };
   const record = findChildRecord(draft, slot);
-  return record === null
-    ? { item: { agent: "", child: slot, state: "failed", error: "its record is lost" }, record }
-    : { item: childItemOf(record), record };
+  if (record === null)
+    return { item: { agent: "", child: slot, state: "failed", error: "its record is lost" }, record };
+  return isEnded(record)
+    ? { item: childItemOf(record), record }
+    : { item: { agent: record.agent, child: slot, state: "running" }, record: null };
 };
 
 const isUnfinished = ({ state }: ChildItem): boolean => state === "running" || state === "waiting";
@@ -78,8 +81,7 @@ const waitStatusOf = (items: readonly ChildItem[], onError: ChildWait["on_error"
 
 const contentOf = (draft: Draft, { answer }: ChildWait, slots: readonly WaitSlot[]): string => {
   const [first] = slots;
-  const end = first?.record?.end ?? null;
-  if (answer === "text" && first?.record != null && end !== null) return childAnswerText(first.record, end);
+  if (answer === "text" && first?.record != null) return childAnswerText(first.record);
   if (answer === "text" && first?.item.error !== undefined) return first.item.error;
   const items = fitItems(
     draft,
@@ -136,7 +138,7 @@ export const countChildFiles = (draft: Draft, parentId: string, id: string): voi
 };
 
 /** Records the end of a child of a call: with `cancel` a failure stops the others; the last end answers the call. */
-export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ended: ChildRecord): void => {
+export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ended: EndedChild): void => {
   const children = childrenOf(findCall(runOf(draft, threadId), callId)?.wait ?? null);
   if (children === null) return;
   const open = workingChildrenOf(draft, children);
@@ -144,7 +146,7 @@ export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ende
     answerWait(draft, threadId, callId);
     return;
   }
-  if (children.on_error !== "cancel" || ended.end?.state !== "failed") return;
+  if (children.on_error !== "cancel" || ended.end.state !== "failed") return;
   const why = `stopped, since ${childName(ended)} failed`;
   for (const { id, run } of open) {
     // If it has just handed its task over, its peer is stopped.

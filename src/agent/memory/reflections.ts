@@ -3,7 +3,7 @@ import { escapeTags } from "../../chat/render.ts";
 import { cleanText } from "../../chat/text.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { truncateText } from "../../chat/truncate.ts";
-import type { ChildEnd, ChildRecord } from "../state/child.ts";
+import type { ChildEnd, EndedChild } from "../state/child.ts";
 import type { Reflection } from "../state/records.ts";
 import { lifetimeOf } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
@@ -138,7 +138,7 @@ const clearOldReflections = (draft: Draft, oldest: number): void => {
 const isFailed = ({ state, completion }: ChildEnd): boolean =>
   state === "failed" || (state === "completed" && completion?.status === "failed");
 
-const createReflection = (draft: Draft, { agent, task }: ChildRecord, end: ChildEnd): Reflection =>
+const createReflection = (draft: Draft, { agent, task, end }: EndedChild): Reflection =>
   fitReflection({
     id: `${lifetimeOf(draft.state)}/${end.run}`,
     at: draft.context.now,
@@ -150,12 +150,11 @@ const createReflection = (draft: Draft, { agent, task }: ChildRecord, end: Child
   });
 
 /** Keeps a lesson of a called run that failed, judged by the runtime or by the agent; nothing where lessons are off. */
-export const keepReflection = (draft: Draft, record: ChildRecord): void => {
+export const keepReflection = (draft: Draft, record: EndedChild): void => {
   const { reflections } = draft.context.briefing;
-  const { end } = record;
-  if (reflections === null || end === null || !isFailed(end)) return;
-  const row = createReflection(draft, record, end);
+  if (reflections === null || !isFailed(record.end)) return;
+  const row = createReflection(draft, record);
   if (reflections.scope === "tenant") return postReflection(draft, row);
   clearOldReflections(draft, row.at - reflections.ttlMs);
-  writeEntry(draft, "reflections", reflectionKey(row.at, end.run), row as unknown as Json);
+  writeEntry(draft, "reflections", reflectionKey(row.at, record.end.run), row as unknown as Json);
 };

@@ -95,6 +95,8 @@ export interface ChildRecord {
 
 export type EndedChild = ChildRecord & { readonly end: ChildEnd };
 
+export const isEnded = (record: ChildRecord): record is EndedChild => record.end !== null;
+
 /** What a caller reads about one task. */
 export interface ChildItem {
   readonly agent: string;
