@@ -303,19 +303,10 @@ export const createDriver = (host: Host): Driver => {
 
   const begin = (intent: Intent): void => {
     const wanting = host.read();
-    const { stop, gone } = works.add(intent.key);
+    const ends = works.add(intent.key);
     begun += 1;
     if (begun % worksOfEvent === 0) host.renewDrive();
-    const work: WorkContext = {
-      ...shared,
-      stop,
-      gone,
-      get signal() {
-        return stop.signal();
-      },
-      settle,
-    };
-    void startWork(work, intent)
+    void startWork({ ...shared, ...ends, settle }, intent)
       .catch((error: unknown) => host.failed(error))
       .finally(() => {
         works.done(intent.key, () => {

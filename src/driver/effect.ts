@@ -188,7 +188,7 @@ type EffectEnd =
   | { readonly kind: "paused" };
 
 const runEffect = async (outside: WorkContext, work: EffectWork): Promise<EffectEnd> => {
-  const { host, signal } = outside;
+  const { host, stop } = outside;
   const { thread, agent, bound, phase } = work;
   const end = Promise.withResolvers<EffectEnd>();
   const watch = createOwnTimer(outside, () =>
@@ -203,7 +203,7 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
   // Calls run one at a time, because a call that has to wait pauses them all.
   const inTurn = createLock();
   const completed = async (call: EffectCall): Promise<EffectReply> => {
-    if (signal.aborted) return pausing<EffectReply>(null);
+    if (stop.asked()) return pausing<EffectReply>(null);
     watch.pause();
     const reply = await runEffectCall(outside, work, call);
     watch.go();
@@ -214,11 +214,11 @@ const runEffect = async (outside: WorkContext, work: EffectWork): Promise<Effect
     phase: "before_complete",
     force: forceOf(phase.work),
     now: host.now(),
-    signal,
+    signal: stop.signal(),
     complete: (call) => inTurn(() => completed(call)),
     ask: (question) => inTurn(() => pausing(askPerson(outside, work, question))),
   });
-  signal.addEventListener("abort", () => end.resolve({ kind: "paused" }), { once: true });
+  stop.whenAsked(() => end.resolve({ kind: "paused" }));
   watch.go();
   void Promise.try(() => bound.effect.run(context, bound.params, effectState(thread, bound)))
     .then((result) => checkEffectResult(result, bound.custom))

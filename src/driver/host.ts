@@ -133,8 +133,6 @@ export interface WorkContext {
   readonly stop: LazyAbort;
   /** Aborted when the outcome is no longer needed. */
   readonly gone: LazyAbort;
-  /** Signal of `stop`. */
-  readonly signal: AbortSignal;
   readonly tickets: Tickets;
   /** Lets one piece of work at a time use the session's browser. */
   readonly browserLock: Lock;

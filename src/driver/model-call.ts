@@ -118,15 +118,15 @@ const ensureLease = async (
 
 /** Returns whether the call holds its ticket now; if not, it waits for the ticket, failed, or is no longer needed. */
 const takeTicket = async (
-  { host, tickets, signal }: WorkContext,
+  { host, tickets, stop }: WorkContext,
   { thread, target, fail }: ModelCallPlan,
   { ticket: { id, booked }, input, reservation }: ModelCall,
   store: StoreOutcome,
 ): Promise<boolean> => {
   if (target.gate === null || booked) return true;
-  if (signal.aborted) return false;
+  if (stop.asked()) return false;
   const { status, startAt } = await tickets.ask(target, { id, input, maxOutput: reservation.output });
-  if (signal.aborted) return false;
+  if (stop.asked()) return false;
   const now = host.now();
   if (status === "booked" && startAt <= now) return true;
   store((draft, call) => {
@@ -160,7 +160,7 @@ const rawFramesTo = (host: Host, thread: string, call: ModelCall): CompleteOptio
 
 /** Sends the request of a call that holds its ticket, stores the outcome, and reports it to the gate. */
 const sendCall = async (
-  { host, tickets, signal }: WorkContext,
+  { host, tickets, stop }: WorkContext,
   { thread, target, request, onDelta, ended, fail, reply, late }: ModelCallPlan,
   call: ModelCall,
   store: StoreOutcome,
@@ -170,7 +170,12 @@ const sendCall = async (
   let outcome: ModelCallOutcome;
   try {
     const onRaw = rawFramesTo(host, thread, call);
-    const options = { signal, timers: host, ...(onDelta && { onDelta }), ...(onRaw && { onRaw }) };
+    const options = {
+      signal: stop.signal(),
+      timers: host,
+      ...(onDelta && { onDelta }),
+      ...(onRaw && { onRaw }),
+    };
     outcome = { ok: true, reply: await target.completer.complete(request(call), options) };
   } catch (error) {
     outcome = failedOutcome(target, error);

@@ -4,13 +4,12 @@ import type { Agent } from "../agent/definition/agent.ts";
 import { keepConnection } from "../agent/hooks/servers.ts";
 import type { Call } from "../agent/state/call.ts";
 import { argsOf } from "../agent/state/call.ts";
-import type { Session } from "../agent/state/session.ts";
+import type { Draft, StoredBlob } from "../agent/transaction/draft.ts";
 import { callOf } from "../agent/transaction/draft.ts";
 import { viewFrom } from "../sandbox/folder-view.ts";
 import type { ToolContext } from "../tools/define-tool.ts";
 import { noReach } from "../tools/reach.ts";
 import type { Host, LazyAbort, WorkContext } from "./host.ts";
-import type { StoredBlob } from "../agent/transaction/draft.ts";
 import type { ContentPart } from "../chat/message.ts";
 import { toBase64 } from "../sandbox/base64.ts";
 import type { SharedNotes } from "../agent/definition/memory.ts";
@@ -104,15 +103,15 @@ export interface ToolStart {
   readonly call: Call;
   readonly time: CallTime;
   readonly attachments: Attachments;
-  readonly signal: AbortSignal;
+  readonly abort: LazyAbort;
   /** The call has its outcome: what the tool still does has no effect. */
   ended: boolean;
 }
 
 /** Returns whether the state still says that this very start of the call is running. */
-export const isCallCurrent = (session: Session, threadId: string, call: Call, epoch: number): boolean => {
-  const now = findCall(session.threads[threadId]?.run ?? null, call.call.id);
-  return now?.status === "running" && now.attempts === call.attempts && now.epoch === epoch;
+export const isCallCurrent = ({ state, context }: Draft, threadId: string, call: Call): boolean => {
+  const now = findCall(state.threads[threadId]?.run ?? null, call.call.id);
+  return now?.status === "running" && now.attempts === call.attempts && now.epoch === context.epoch;
 };
 
 /** Returns what is stored about the MCP server of a call's tool; null if the tool belongs to no server. */
@@ -137,7 +136,7 @@ const createPage = (
   get: () => host.read().page,
   set: (page) =>
     host.update((draft) => {
-      if (isCallCurrent(draft.state, thread, call, host.epoch)) draft.state.page = host.redactor.value(page);
+      if (isCallCurrent(draft, thread, call)) draft.state.page = host.redactor.value(page);
     }),
   lock: browserLock,
 });
@@ -147,7 +146,7 @@ const createMemo = (host: Host, { thread, call }: ToolStart): ToolContext["memo"
   get: () => findCall(host.read().threads[thread]?.run ?? null, call.call.id)?.memo ?? null,
   set: (memo) =>
     host.update((draft) => {
-      if (isCallCurrent(draft.state, thread, call, host.epoch))
+      if (isCallCurrent(draft, thread, call))
         callOf(draft, thread, call.call.id).memo = host.redactor.value(memo);
     }),
 });
@@ -190,7 +189,7 @@ export const createToolContext = (work: WorkContext, start: ToolStart): ToolCont
     key: `${session.threads[thread]?.run?.id}/${call.call.id}`,
     attempt: call.attempts,
     get signal() {
-      return start.signal;
+      return start.abort.signal();
     },
     get deadline() {
       return time.deadline();
@@ -209,7 +208,7 @@ export const createToolContext = (work: WorkContext, start: ToolStart): ToolCont
     commandTimeout: agent.commandTimeout,
     workingDir: agent.workingDir,
     repository: agent.repository,
-    stores: createStores(host, agent, () => start.signal),
+    stores: createStores(host, agent, start.abort),
     recall: (id) => host.recall(id),
     memo: createMemo(host, start),
     server: serverOf(host, agent, call),
@@ -223,7 +222,7 @@ export const createToolContext = (work: WorkContext, start: ToolStart): ToolCont
 };
 
 /** Creates the shared stores as a tool sees them. */
-const createStores = (host: Host, agent: Agent, signal: () => AbortSignal): Stores => {
+const createStores = (host: Host, agent: Agent, abort: LazyAbort): Stores => {
   const { entries, storeRules } = host;
   const shared = host.notes(agent.name);
   const note = (name: string): string | null => {
@@ -253,7 +252,7 @@ const createStores = (host: Host, agent: Agent, signal: () => AbortSignal): Stor
       list: async () =>
         shared?.list() ?? entries.heads("notes").map(({ key, head }) => ({ name: key, first_line: head })),
     },
-    memory: { search: (query, options) => searchMemory(host, agent, signal(), query, options) },
+    memory: { search: (query, options) => searchMemory(host, agent, abort.signal(), query, options) },
   };
 };
 

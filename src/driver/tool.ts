@@ -236,7 +236,7 @@ const storeOutcome = (work: WorkContext, threadId: string, call: Call, outcome: 
   const { id } = call.call;
   settle((draft) => {
     const current = findCall(draft.state.threads[threadId]?.run ?? null, id);
-    if (current === null || !isCallCurrent(draft.state, threadId, call, host.epoch)) return;
+    if (current === null || !isCallCurrent(draft, threadId, call)) return;
     if (outcome.kind === "parked") parkToolCall(draft, threadId, current, outcome.park);
     else {
       draft.blobs.push(...(outcome.kept ?? []));
@@ -342,9 +342,7 @@ const runTool = async (
     call,
     time,
     attachments,
-    get signal() {
-      return abort.signal();
-    },
+    abort,
     ended: false,
   };
   const context = createToolContext(work, start);

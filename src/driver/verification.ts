@@ -84,13 +84,13 @@ const prepareCommand = async (
   if (text === null) return null;
   const exec = execIdOf(keyOf(check.run, work));
   const started = { text, exec, instance: await sandbox.instance() };
-  context.signal.throwIfAborted();
+  context.stop.signal().throwIfAborted();
   settleIfChecking(context, check, (draft) => startCheckCommand(draft, check.thread, started));
   return isChecking(context.host.read(), check) ? started : null;
 };
 
 const runCheck = async (context: WorkContext, sandbox: Sandbox, check: Check): Promise<CheckOutcome> => {
-  const { signal } = context;
+  const signal = context.stop.signal();
   const command = await prepareCommand(context, sandbox, check);
   if (command === null) return { is: "no_command" };
   const { exec: execId, instance: noted } = command;
@@ -105,7 +105,7 @@ const runCheck = async (context: WorkContext, sandbox: Sandbox, check: Check): P
   return end === null ? lostOutcome : checkOutcomeOf(end);
 };
 
-const createWait = ({ host, stop, signal }: WorkContext): CapacityWait => ({
+const createWait = ({ host, stop }: WorkContext): CapacityWait => ({
   now: () => host.now(),
   pause: (ms) =>
     new Promise((resolve) => {
@@ -115,19 +115,19 @@ const createWait = ({ host, stop, signal }: WorkContext): CapacityWait => ({
         resolve();
       });
     }),
-  signal,
+  signal: stop.signal(),
 });
 
 /** Runs the command; returns null if its outcome is no longer wanted. */
 const tryCheck = async (context: WorkContext, check: Check): Promise<CheckOutcome | null> => {
-  const { host, signal } = context;
+  const { host, stop } = context;
   const sandbox = host.sandbox().as(check.thread);
   try {
     return await awaitCapacity(createWait(context), () =>
       runCheck(context, sandbox, findCheck(host.read(), check.thread) ?? check),
     );
   } catch (error) {
-    if (signal.aborted) return null;
+    if (stop.asked()) return null;
     if (!(error instanceof SandboxError)) throw error;
     return { is: "error", output: error.message };
   }
