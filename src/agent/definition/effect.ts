@@ -131,11 +131,11 @@ export interface EffectResult<State> {
 }
 
 /**
- * The definition of an effect. `run` must be a pure function of its arguments. It answers at once, or with a promise if
- * it needs `complete` or `ask` (before_complete only): it then runs again from the start after a crash, and completed
- * calls answer from storage.
+ * Effect; in lists the types of its parameters and its state are erased. `run` must be a pure function of its arguments.
+ * It answers at once, or with a promise if it needs `complete` or `ask` (before_complete only): it then runs again from
+ * the start after a crash, and completed calls answer from storage.
  */
-export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State = Json> {
+export interface Effect<Params = unknown, State = Json> {
   readonly kind: string;
   /** Helps people to choose the effect; a team's own effect may leave it out. */
   readonly description?: string;
@@ -143,22 +143,21 @@ export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State = J
   readonly order: "shrink" | "inject";
   /** Whether a built-in effect reads `context.calls`; those of a team always may. */
   readonly readsCalls?: true;
-  readonly params: P;
+  readonly params: z.ZodObject;
   readonly state?: { readonly initial: State; readonly reset: "run" | "never" };
   readonly run: (
     context: EffectContext,
-    params: z.output<P>,
+    params: Params,
     state: State,
   ) => EffectResult<State> | Promise<EffectResult<State>>;
 }
 
-/** Effect whose types of parameters and state are erased, so that lists can hold it. */
-export interface Effect extends Omit<EffectDefinition, "run"> {
-  readonly run: (
-    context: EffectContext,
-    params: unknown,
-    state: Json,
-  ) => EffectResult<Json> | Promise<EffectResult<Json>>;
+/** The definition of an effect. */
+export interface EffectDefinition<P extends z.ZodObject = z.ZodObject, State = Json> extends Effect<
+  z.output<P>,
+  State
+> {
+  readonly params: P;
 }
 
 /** Effect of an agent, with its parameters and the key of its stored state. */
@@ -176,11 +175,15 @@ export interface BoundEffect {
 /** Requires of a state that it is JSON. As a bound of its type, `Json` would take a flag that begins as false for `false`. */
 export type JsonState<State> = State extends Json ? unknown : { readonly state: { readonly initial: Json } };
 
-/** Defines a built-in effect or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
+/** Refuses a kind that does not match `^[a-z][a-z0-9_]*$`. */
+export const requireKind = (kind: string, what: "effect" | "guard" | "middleware"): void => {
+  if (!/^[a-z][a-z0-9_]{0,63}$/.test(kind)) throw new Error(`"${kind}" is not a valid kind of ${what}`);
+};
+
+/** Defines a built-in effect or a team's own. */
 export const defineEffect = <P extends z.ZodObject, State = null>(
   definition: EffectDefinition<P, State> & JsonState<State>,
 ): Effect => {
-  if (!/^[a-z][a-z0-9_]{0,63}$/.test(definition.kind))
-    throw new Error(`"${definition.kind}" is not a valid kind of effect`);
+  requireKind(definition.kind, "effect");
   return definition as unknown as Effect;
 };

@@ -4,6 +4,7 @@ import { catchThrown } from "../../tools/errors.ts";
 import type { EndReason } from "../state/events.ts";
 import type { CallRecord } from "../state/records.ts";
 import type { JsonState } from "./effect.ts";
+import { requireKind } from "./effect.ts";
 
 /** A guard judges the calls of a reply before any of them starts. */
 
@@ -77,42 +78,40 @@ export interface AfterGuardResult<State = Json> {
   readonly stop?: GuardStop;
 }
 
-/** The definition of a guard; its functions must be pure and answer at once. */
-export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State = Json> {
+/** What guards have in common with their definitions; their functions must be pure and answer at once. */
+interface GuardHooks<Params, State> {
   readonly kind: string;
   readonly description?: string;
-  readonly params: P;
+  readonly params: z.ZodObject;
   /** JSON state of at most 64 KiB per thread, reset with each human input, with each run, or never. */
   readonly state?: { readonly initial: State; readonly reset: "input" | "run" | "never" };
-  /** Says how many of the newest records the guard sees; 30 if omitted. */
-  readonly history?: (params: z.output<P>) => number;
   /** Judges a call before it starts; `history` holds the finished calls since the last human input, oldest first. */
   readonly before: (
     call: JudgedCall,
     history: readonly CallRecord[],
-    context: GuardFacts & { readonly params: z.output<P>; readonly state: State },
+    context: GuardFacts & { readonly params: Params; readonly state: State },
   ) => GuardVerdict<State>;
   /** Runs when a call has its outcome: `history` is what was there before its record. */
   readonly after?: (
     record: CallRecord,
     history: readonly CallRecord[],
-    context: { readonly params: z.output<P>; readonly state: State; readonly now: number },
+    context: { readonly params: Params; readonly state: State; readonly now: number },
   ) => AfterGuardResult<State>;
 }
 
+/** The definition of a guard. */
+export interface GuardDefinition<P extends z.ZodObject = z.ZodObject, State = Json> extends GuardHooks<
+  z.output<P>,
+  State
+> {
+  readonly params: P;
+  /** Says how many of the newest records the guard sees; 30 if omitted. */
+  readonly history?: (params: z.output<P>) => number;
+}
+
 /** Guard whose types of parameters and state are erased, so that lists can hold it. */
-export interface Guard extends Omit<GuardDefinition, "before" | "after" | "history"> {
+export interface Guard extends GuardHooks<unknown, Json> {
   readonly history: (params: unknown) => number;
-  readonly before: (
-    call: JudgedCall,
-    history: readonly CallRecord[],
-    context: GuardFacts & { readonly params: unknown; readonly state: Json },
-  ) => GuardVerdict;
-  readonly after?: (
-    record: CallRecord,
-    history: readonly CallRecord[],
-    context: { readonly params: unknown; readonly state: Json; readonly now: number },
-  ) => AfterGuardResult;
 }
 
 /** Guard of an agent, with its parameters; each kind occurs once. */
@@ -123,12 +122,11 @@ export interface BoundGuard {
 
 const defaultHistory = 30;
 
-/** Defines a built-in guard or a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
+/** Defines a built-in guard or a team's own. */
 export const defineGuard = <P extends z.ZodObject, State = null>(
   definition: GuardDefinition<P, State> & JsonState<State>,
 ): Guard => {
-  if (!/^[a-z][a-z0-9_]{0,63}$/.test(definition.kind))
-    throw new Error(`"${definition.kind}" is not a valid kind of guard`);
+  requireKind(definition.kind, "guard");
   return { history: () => defaultHistory, ...definition } as unknown as Guard;
 };
 
@@ -199,22 +197,24 @@ export interface FinishResult {
   readonly text?: string;
 }
 
-/** Defines middleware with one hook or both; a hook that throws, or gives back something else, ends the run `effect_failed`. */
-export interface MiddlewareDefinition<P extends z.ZodObject = z.ZodObject> {
+/**
+ * Middleware with one hook or both; in lists the types of its parameters are erased. A hook that throws, or gives back
+ * something else, ends the run `effect_failed`.
+ */
+export interface Middleware<Params = unknown> {
   readonly kind: string;
   /** Helps people to choose the middleware. */
   readonly description?: string;
-  readonly params: P;
+  readonly params: z.ZodObject;
   /** Called before the first turn of a run; the outermost middleware comes first. */
-  readonly start?: (run: MiddlewareRun, params: z.output<P>) => StartResult;
+  readonly start?: (run: MiddlewareRun, params: Params) => StartResult;
   /** Called before an answer is accepted, unless the run has failed; the innermost middleware comes first. */
-  readonly finish?: (run: MiddlewareRun, outcome: RunOutcome, params: z.output<P>) => FinishResult;
+  readonly finish?: (run: MiddlewareRun, outcome: RunOutcome, params: Params) => FinishResult;
 }
 
-/** Middleware whose types of parameters are erased, so that lists can hold it. */
-export interface Middleware extends Omit<MiddlewareDefinition, "start" | "finish"> {
-  readonly start?: (run: MiddlewareRun, params: unknown) => StartResult;
-  readonly finish?: (run: MiddlewareRun, outcome: RunOutcome, params: unknown) => FinishResult;
+/** The definition of middleware. */
+export interface MiddlewareDefinition<P extends z.ZodObject = z.ZodObject> extends Middleware<z.output<P>> {
+  readonly params: P;
 }
 
 /** Hook of an agent, with its parameters. */
@@ -223,9 +223,8 @@ export interface StartHook {
   readonly start: (run: MiddlewareRun) => StartResult;
 }
 
-/** Defines middleware of a team's own; the kind must match `^[a-z][a-z0-9_]*$`. */
+/** Defines middleware of a team's own. */
 export const defineMiddleware = <P extends z.ZodObject>(definition: MiddlewareDefinition<P>): Middleware => {
-  if (!/^[a-z][a-z0-9_]{0,63}$/.test(definition.kind))
-    throw new Error(`"${definition.kind}" is not a valid kind of middleware`);
+  requireKind(definition.kind, "middleware");
   return definition as unknown as Middleware;
 };
