@@ -163,7 +163,7 @@ export const findHoldingLimits = (
   );
 };
 
-/** The clock of a run counts the time in which agents work, and stops while only people can move the run on. */
+/** The clock of a run counts the time in which agents work. */
 
 /** Returns the deadline, counted from `since`: the agent's timeout, or the announcement's if that is earlier. */
 export const deadlineOf = (
@@ -177,15 +177,3 @@ export const deadlineOf = (
 
 export const startClock = (activeMs: number | null, now: number): RunClock | null =>
   activeMs === null ? null : { at: now + activeMs, left: activeMs };
-
-/** Starts and stops the clocks of runs: each stops while its run, or an agent it awaits, waits for a person. */
-export const setClocks = (draft: Draft, waitsForPeople: (threadId: string) => boolean): void => {
-  const { now } = draft.context;
-  for (const { id, run } of Object.values(draft.state.threads)) {
-    if (run === null || run.clock === null) continue;
-    const { at, left } = run.clock;
-    const stops = waitsForPeople(id);
-    if (stops && at !== null) run.clock = { at: null, left: Math.max(0, at - now) };
-    if (!stops && at === null) run.clock = { at: now + left, left };
-  }
-};

@@ -1,4 +1,4 @@
-import { setClocks, findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
+import { findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
 import { wakeCalls } from "../calls/tool-calls.ts";
 import { endChild, hasUnreportedEnd } from "../delegation/end.ts";
 import { expireQuestion, dropQuestions, answerWait, workingChildrenOf } from "../delegation/wait.ts";
@@ -15,7 +15,7 @@ import {
   markRunWaiting,
   showRunWaiting,
   missingAgentLimitMs,
-  waitsForPeople,
+  setClocks,
 } from "../run/wait.ts";
 import type { Run } from "../state/run.ts";
 import { callsOfRun, runDeadlineOf, waitsOf } from "../state/run.ts";
@@ -265,5 +265,5 @@ export const advanceSession = (draft: Draft, by = "time"): void => {
     }
   }
   pruneTrees(draft);
-  setClocks(draft, (id) => waitsForPeople(draft.state, id));
+  setClocks(draft);
 };

@@ -74,6 +74,18 @@ export const waitsForPeople = (session: Session, threadId: string): boolean => {
   });
 };
 
+/** Starts and stops the clocks of runs: each stops while its run, or an agent it awaits, waits for a person. */
+export const setClocks = (draft: Draft): void => {
+  const { now } = draft.context;
+  for (const { id, run } of Object.values(draft.state.threads)) {
+    if (run === null || run.clock === null) continue;
+    const { at, left } = run.clock;
+    const stops = waitsForPeople(draft.state, id);
+    if (stops && at !== null) run.clock = { at: null, left: Math.max(0, at - now) };
+    if (!stops && at === null) run.clock = { at: now + left, left };
+  }
+};
+
 /** Lists the called threads that a run waits for; what works in the background counts once the run must end with it. */
 const awaitedChildren = (session: Session, threadId: string, run: Run): readonly string[] =>
   run.endAfterChildren === null
