@@ -1,4 +1,5 @@
-import type { ServerAnswer } from "../../agent/hooks/servers.ts";
+import type { ServerAnswer, ToolChange } from "../../agent/hooks/servers.ts";
+import type { ServerTool } from "../../agent/state/session.ts";
 import type { Json } from "../../chat/message.ts";
 import type { AuthorizationAnswer, AuthorizeServer } from "../../tools/egress/server-authorization.ts";
 import type { ServerSighting } from "../access/tenant/tool-pins.ts";
@@ -6,22 +7,35 @@ import type { ServerAuthorization } from "../access/tenant/logins.ts";
 import type { TenantStores } from "../access/rpc.ts";
 import type { ServerReach, Servers } from "./servers.ts";
 import { firstCharacters } from "../../chat/text.ts";
+import { canonicalJson } from "../../tools/canonical.ts";
 
 /** Connects a session with its tenant's data about MCP servers: the approved tools, and tokens. */
 
 type Sighting = Omit<ServerSighting, "lock" | "allowNew">;
 
+const hashesOf = (tools: readonly ServerTool[]): NonNullable<Sighting["tools"]> =>
+  tools.map(({ name, hash }) => ({ name, hash }));
+
 const sightingOf = (answer: ServerAnswer): Sighting => {
   const { server } = answer;
   if (!answer.ok) return { server, tools: null, state: answer.state, error: answer.reason };
-  const tools = answer.tools.map(({ name, hash }) => ({ name, hash }));
   const error = answer.omitted.length === 0 ? null : firstCharacters(answer.omitted.join("; "), 2_000);
-  return { server, tools, state: "connected", error };
+  return { server, tools: hashesOf(answer.tools), state: "connected", error };
+};
+
+/** Returns the tools with a mark on those that are not what was approved. */
+const markChanged = (tools: readonly ServerTool[], changes: readonly ToolChange[]): readonly ServerTool[] => {
+  const pins = new Map(changes.map(({ tool, pinned }) => [tool, pinned]));
+  return tools.map(({ quarantined: _, ...tool }) => {
+    const pinned = pins.get(tool.name);
+    return pinned === undefined ? tool : { ...tool, quarantined: { pinned } };
+  });
 };
 
 /** Tenant's data about its servers. */
 export interface TenantServerStore {
   readonly sawServer: TenantStores["sawServer"];
+  readonly checkTools: TenantStores["checkTools"];
   readonly authorizeServer: (asked: Omit<ServerAuthorization, "address">) => Promise<AuthorizationAnswer>;
 }
 
@@ -32,6 +46,8 @@ interface PinnedServers {
     over: readonly Json[],
     outside: Omit<Parameters<Servers["list"]>[2], keyof Pick<ServerReach, "authorize">>,
   ) => Promise<ServerAnswer>;
+  /** Returns whether the tools of a list are approved otherwise than when it was fetched. */
+  readonly hasNewApprovals: (name: string, tools: readonly ServerTool[]) => Promise<boolean>;
   /** Obtains the tenant's tokens for a server. */
   readonly authorize: (server: string) => AuthorizeServer;
 }
@@ -58,7 +74,7 @@ export const createAuthorizer =
  */
 export const createPinnedServers = (
   { list, pinning }: Pick<Servers, "list" | "pinning">,
-  { sawServer, authorizeServer }: TenantServerStore,
+  { sawServer, checkTools, authorizeServer }: TenantServerStore,
   asker: TokenAsker,
 ): PinnedServers => {
   const authorize = createAuthorizer(authorizeServer, asker);
@@ -72,11 +88,11 @@ export const createPinnedServers = (
         const reason = "the approvals of its tools could not be read";
         return { server: name, ok: false, state: "failed", reason };
       }
-      const changed = new Set(seen.map(({ tool }) => tool));
-      const tools = answer.tools.map((tool) =>
-        changed.has(tool.name) ? { ...tool, quarantined: true as const } : tool,
-      );
-      return { ...answer, tools, changes: seen };
+      return { ...answer, tools: markChanged(answer.tools, seen), changes: seen };
+    },
+    hasNewApprovals: async (server, kept) => {
+      const changes = await checkTools({ server, tools: hashesOf(kept), ...pinning(server) });
+      return canonicalJson(markChanged(kept, changes)) !== canonicalJson(kept);
     },
   };
 };

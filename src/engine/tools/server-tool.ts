@@ -232,6 +232,6 @@ export const createServerTool = (
     subtree: () => false,
     request: null,
     run,
-    ...(quarantined === true ? { withheld: withheldText(name) } : {}),
+    ...(quarantined !== undefined ? { withheld: withheldText(name) } : {}),
   };
 };
