@@ -16,6 +16,7 @@ import { AuthorizationError } from "./authorized-send.ts";
 import type { OpenClient } from "./connect.ts";
 import { LostAnswer, resume, sessionOf } from "./connect.ts";
 import { outputOf } from "./content.ts";
+import { ForeignAnswer } from "./foreign-answer.ts";
 import { isAuthFailure, reasonOf, statusOf } from "./failure.ts";
 import type { McpCall, McpCallEnd, McpCallReport, McpClient, McpEndpoint } from "./port.ts";
 import type { McpWire } from "./wire.ts";
@@ -101,13 +102,15 @@ const unreadableCodes: readonly string[] = [SdkErrorCode.InvalidResult, SdkError
 
 /** Returns whether an answer is not valid, or too deep to be read. */
 const isUnreadable = (error: unknown): boolean =>
-  error instanceof RangeError || (error instanceof SdkError && unreadableCodes.includes(error.code));
+  error instanceof RangeError ||
+  (error instanceof Error && error.name === "ZodError") ||
+  (error instanceof SdkError && unreadableCodes.includes(error.code));
 
 const doneText = "the call was made, so call again only if it may be done twice";
 
 /** Returns the output for an answer that is not a result; null if there was no answer. */
 const answeredOutput = (error: unknown, wire: McpWire): ToolOutput | null => {
-  if (wire.isTooLarge())
+  if (wire.excess() !== null)
     return toolError("too_large", `the answer is longer than 1 MiB and was not read; ${doneText}, for less`);
   if (isUnreadable(error)) return toolError("failed", `the server's answer cannot be read; ${doneText}`);
   if (error instanceof ProtocolError) return refusedOutput(error);
@@ -127,6 +130,7 @@ const failedEnd = (error: unknown, wire: McpWire, endpoint: McpEndpoint): McpCal
   // If its answer was cut off, the server accepted the call, even if it then refused to send the rest.
   const refusal = error instanceof LostAnswer ? null : wire.refusal();
   if (refusal !== null) return refusedEnd(refusal, endpoint);
+  if (error instanceof ForeignAnswer) return { kind: "foreign", reason: reasonOf(error, endpoint.redact) };
   const output = answeredOutput(error, wire);
   if (output !== null) return { kind: "output", output };
   const isUnreachable = isAuthFailure(error) || isUnreached(error);

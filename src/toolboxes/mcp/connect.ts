@@ -10,6 +10,7 @@ import {
 import type { DiscoverResult, ReconnectionScheduler, Transport } from "@modelcontextprotocol/client";
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
+import { requireMessages } from "./foreign-answer.ts";
 import { tidyResult } from "./tidy.ts";
 import type { McpClient, McpEndpoint } from "./port.ts";
 import type { McpWire } from "./wire.ts";
@@ -36,7 +37,7 @@ export interface OpenClient {
   readonly client: Client;
   /** Whether the client was created without a handshake, so that its session may be over. */
   readonly isResumed: boolean;
-  /** Rejects with a `LostAnswer` if the stream of a call's answer ended without one. */
+  /** Rejects with a `LostAnswer` if the stream of an answer ended without it. */
   readonly lost: Promise<never>;
   /** Ends the session at the server. */
   readonly end: () => Promise<void>;
@@ -45,8 +46,8 @@ export interface OpenClient {
 
 /** Error of an answer whose stream ended without it. */
 export class LostAnswer extends Error {
-  constructor() {
-    super("the answer was cut off");
+  constructor(reason = "the answer was cut off") {
+    super(reason);
     this.name = "LostAnswer";
   }
 }
@@ -137,7 +138,7 @@ const streamableTo = (
 ): StreamableHTTPClientTransport =>
   prepare(
     new StreamableHTTPClientTransport(new URL(url), {
-      fetch: wire.fetch,
+      fetch: requireMessages(wire.fetch),
       redirectPolicy: "follow",
       reconnectionOptions: {
         maxRetries: mostReconnections[era],
@@ -195,7 +196,7 @@ const renumber = (transport: Transport, base: number): void => {
   Object.assign(transport, renumbered);
 };
 
-/** Watches the answer to a tool call: the client does not report a call that is answered without its result. */
+/** Watches the answers to requests: the client does not report a request that is answered without its result. */
 const watchAnswers = (transport: Transport, base: number, wire: McpWire, lose: () => void): void => {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
@@ -206,8 +207,7 @@ const watchAnswers = (transport: Transport, base: number, wire: McpWire, lose: (
       onmessage?.(message, extra);
     },
     send: async (message, options) => {
-      const isCall = isJSONRPCRequest(message) && message.method === "tools/call";
-      if (!isCall) return send(message, options);
+      if (!isJSONRPCRequest(message)) return send(message, options);
       const id = Number(message.id) + base;
       const end = (): void => void (open.has(id) && lose());
       open.add(id);
@@ -225,7 +225,7 @@ const opened = (
   wire: McpWire,
 ): OpenClient => {
   const lost = Promise.withResolvers<never>();
-  const lose = (): void => lost.reject(new LostAnswer());
+  const lose = (reason?: string): void => lost.reject(new LostAnswer(reason));
   // The rejection may have no listener.
   lost.promise.catch(() => undefined);
   const base = (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) >>> 2;
@@ -233,7 +233,8 @@ const opened = (
   // The older transport answers elsewhere than in the answer to the request.
   if (transport instanceof StreamableHTTPClientTransport) watchAnswers(transport, base, wire, lose);
   const onerror = (error: Error): void => {
-    if (error instanceof SseError || wire.isTooLarge()) lose();
+    const excess = wire.excess();
+    if (excess !== null || error instanceof SseError) lose(excess ?? undefined);
   };
   Object.assign(client, { onerror });
   return {

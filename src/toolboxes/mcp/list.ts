@@ -40,15 +40,15 @@ const addTool = (found: FoundTools, read: ListedTool | string): void => {
 
 /** Reads page by page, keeping only the offered tools of each page in memory. */
 const readPages = async (
-  { client }: OpenClient,
+  open: OpenClient,
   { redact }: McpEndpoint,
   isOffered: (name: string) => boolean,
   signal: AbortSignal,
 ): Promise<FoundTools> => {
-  const reading = { redact, namesHeaders: client.getProtocolEra() === "modern" };
+  const reading = { redact, namesHeaders: open.client.getProtocolEra() === "modern" };
   const found: FoundTools = { tools: [], unusable: [], unusableCount: 0, hasMorePages: false };
   let pages = 0;
-  for await (const { tools, isLast } of requestPages(client, signal)) {
+  for await (const { tools, isLast } of requestPages(open, signal)) {
     const offered = tools.filter((tool) => isOffered(nameOf(tool)));
     for (const tool of offered)
       if (found.tools.length <= mostTools) addTool(found, readListedTool(tool, reading));

@@ -55,7 +55,9 @@ export type McpCallEnd =
   /** The request did not reach the server. */
   | { readonly kind: "unreachable"; readonly reason: string }
   /** The request was sent, but there was no answer: whether it was carried out is unknown. */
-  | { readonly kind: "lost"; readonly reason: string };
+  | { readonly kind: "lost"; readonly reason: string }
+  /** Something else than an MCP server answered: whether the request was carried out is unknown. */
+  | { readonly kind: "foreign"; readonly reason: string };
 
 export interface McpCallReport {
   readonly end: McpCallEnd;
