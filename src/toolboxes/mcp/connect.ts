@@ -33,6 +33,8 @@ const connectionSchema = z.discriminatedUnion("era", [
 
 type Connection = z.output<typeof connectionSchema>;
 
+const storedSchema = z.object({ place: z.string() }).and(connectionSchema);
+
 export interface OpenClient {
   readonly client: Client;
   /** Whether the client was created without a handshake, so that its session may be over. */
@@ -152,7 +154,7 @@ const streamableTo = (
     }),
   );
 
-const readConnection = (value: Json): Connection | null => connectionSchema.safeParse(value).data ?? null;
+const readConnection = (value: Json) => storedSchema.safeParse(value).data ?? null;
 
 type Message = Parameters<Transport["send"]>[0];
 
@@ -263,7 +265,7 @@ const legacyConnection = (
 const modernConnection: Connection = { transport: "streamable_http", era: "modern" };
 
 const keep = (endpoint: McpEndpoint, connection: Connection): void =>
-  endpoint.keep?.(readConnection(connection as unknown as Json) as unknown as Json, null);
+  endpoint.keep?.(readConnection({ ...connection, place: endpoint.place } as Json) as unknown as Json, null);
 
 const connectLegacy = async (
   endpoint: McpEndpoint,
@@ -345,12 +347,18 @@ export const connect = async (
   }
 };
 
+/** Returns whether a connection is one to another address than the server has now. */
+export const isElsewhere = ({ place }: McpEndpoint, known: Json): boolean => {
+  const connection = readConnection(known);
+  return connection !== null && connection.place !== place;
+};
+
 /** Returns the part of a connection with which the server's session can be ended; null if the server keeps none. */
 export const sessionOf: McpClient["sessionOf"] = (known) => {
   const connection = readConnection(known);
   if (connection?.era !== "legacy" || connection.session === "") return null;
-  const { transport, era, session, version } = connection;
-  return { transport, era, session, ...(version === undefined ? {} : { version }) };
+  const { place, transport, era, session, version } = connection;
+  return { place, transport, era, session, ...(version === undefined ? {} : { version }) };
 };
 
 /** Creates a client without a request from a stored connection, otherwise with a handshake. */
@@ -361,7 +369,8 @@ export const resume = async (
   signal: AbortSignal,
 ): Promise<OpenClient> => {
   const connection = readConnection(known);
-  if (connection === null || !fits(endpoint, connection)) return connect(endpoint, wire, signal);
+  if (connection === null || isElsewhere(endpoint, known) || !fits(endpoint, connection))
+    return connect(endpoint, wire, signal);
   if (connection.era === "sse") return connectSse(endpoint, wire, signal);
   if (connection.era === "modern") {
     const client = createModernClient();

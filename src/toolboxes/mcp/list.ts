@@ -1,7 +1,7 @@
 import type { Json } from "../../chat/message.ts";
 import { limitTime } from "../../sandbox/time-limit.ts";
 import type { OpenClient } from "./connect.ts";
-import { connect, resume, sessionOf } from "./connect.ts";
+import { connect, isElsewhere, resume, sessionOf } from "./connect.ts";
 import { failureOf, statusOf } from "./failure.ts";
 import { readListedTool } from "./listed-tool.ts";
 import type { ListedTool, McpClient, McpEndpoint, McpListing, SendRequest } from "./port.ts";
@@ -84,7 +84,7 @@ const endSessions = async (
   connections: readonly Json[],
   asked?: AbortSignal,
 ): Promise<void> => {
-  const open = connections.filter((connection) => sessionOf(connection) !== null);
+  const open = connections.filter((each) => sessionOf(each) !== null && !isElsewhere(endpoint, each));
   if (open.length === 0) return;
   await limitTime(endMs, asked, async (signal) => {
     // The library aborts these requests only when the client is closed.

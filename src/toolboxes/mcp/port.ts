@@ -18,6 +18,8 @@ export type SendRequest = (
 export interface McpEndpoint {
   /** Address without the values of secrets. */
   readonly url: string;
+  /** Stands for the whole address: a connection to another one is not used. */
+  readonly place: string;
   readonly transport: "auto" | "streamable_http" | "sse";
   readonly protocol: "auto" | "2025" | "2026";
   readonly send: SendRequest;
