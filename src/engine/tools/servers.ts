@@ -124,7 +124,10 @@ const createTokenKeeper = (
     redact: tokens.value,
     authorize: async (request) => {
       const answer = await authorize(request);
-      if (answer.kind === "token" && answer.token !== null) tokens.learn(`token of ${name}`, answer.token);
+      if (answer.kind !== "token") return answer;
+      const { token, earlier = [] } = answer;
+      for (const each of token === null ? earlier : [token, ...earlier])
+        tokens.learn(`token of ${name}`, each);
       return answer;
     },
   };

@@ -1,6 +1,10 @@
 import type { Json } from "../../chat/message.ts";
 import type { KeepConnection, ToolContext, ToolOutput } from "../../tools/define-tool.ts";
-import type { AuthorizationRequest, AuthorizeServer } from "../../tools/egress/server-authorization.ts";
+import type {
+  AuthorizationAnswer,
+  AuthorizationRequest,
+  AuthorizeServer,
+} from "../../tools/egress/server-authorization.ts";
 
 /** Defines the client of MCP servers for the rest of the product, which knows nothing of its library. */
 
@@ -118,7 +122,7 @@ export interface McpLogin {
 }
 
 export type AuthorizeOutcome =
-  | { readonly kind: "token"; readonly token: string | null }
+  | Extract<AuthorizationAnswer, { readonly kind: "token" }>
   | { readonly kind: "login"; readonly login: McpLogin };
 
 /** Client of MCP servers, created anew for each listing or call. */
