@@ -183,7 +183,7 @@ export interface TenantStores {
   recallMemories(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
   /** Records the state of an MCP server; returns its tools that nobody has approved in their current form. */
   sawServer(sighting: ServerSighting): Promise<readonly ToolChange[]>;
-  /** Returns the tools of an earlier list of an MCP server that nobody has approved in that form. */
+  /** Returns the tools of an earlier list of an MCP server that still wait for an approval in that form. */
   checkTools(check: ToolCheck): Promise<readonly ToolChange[]>;
   /**
    * Returns a token for an MCP server, the address at which a person must sign in first, or why neither is

@@ -7,7 +7,6 @@ import type { ServerAuthorization } from "../access/tenant/logins.ts";
 import type { TenantStores } from "../access/rpc.ts";
 import type { ServerReach, Servers } from "./servers.ts";
 import { firstCharacters } from "../../chat/text.ts";
-import { canonicalJson } from "../../tools/canonical.ts";
 
 /** Connects a session with its tenant's data about MCP servers: the approved tools, and tokens. */
 
@@ -23,14 +22,9 @@ const sightingOf = (answer: ServerAnswer): Sighting => {
   return { server, tools: hashesOf(answer.tools), state: "connected", error };
 };
 
-/** Returns the tools with a mark on those that are not what was approved. */
-const markChanged = (tools: readonly ServerTool[], changes: readonly ToolChange[]): readonly ServerTool[] => {
-  const pins = new Map(changes.map(({ tool, pinned }) => [tool, pinned]));
-  return tools.map(({ quarantined: _, ...tool }) => {
-    const pinned = pins.get(tool.name);
-    return pinned === undefined ? tool : { ...tool, quarantined: { pinned } };
-  });
-};
+/** Returns what was approved of each tool that is not that; null if nothing was. */
+const pinsOf = (changes: readonly ToolChange[]): ReadonlyMap<string, string | null> =>
+  new Map(changes.map(({ tool, pinned }) => [tool, pinned]));
 
 /** Tenant's data about its servers. */
 export interface TenantServerStore {
@@ -88,11 +82,17 @@ export const createPinnedServers = (
         const reason = "the approvals of its tools could not be read";
         return { server: name, ok: false, state: "failed", reason };
       }
-      return { ...answer, tools: markChanged(answer.tools, seen), changes: seen };
+      const pins = pinsOf(seen);
+      const tools = answer.tools.map((tool) => {
+        const pinned = pins.get(tool.name);
+        return pinned === undefined ? tool : { ...tool, quarantined: { pinned } };
+      });
+      return { ...answer, tools, changes: seen };
     },
     hasNewApprovals: async (server, kept) => {
       const changes = await checkTools({ server, tools: hashesOf(kept), ...pinning(server) });
-      return canonicalJson(markChanged(kept, changes)) !== canonicalJson(kept);
+      const pins = pinsOf(changes);
+      return kept.some(({ name, quarantined }) => pins.get(name) !== quarantined?.pinned);
     },
   };
 };

@@ -132,6 +132,21 @@ test("TB-23: of two forms of a tool, the later is found by another session and a
   expect(JSON.stringify(bench.requests)).not.toContain("Sends.");
 });
 
+test("TB-23: a tool that another session finds as it was approved again comes back everywhere", async () => {
+  const shared = tables();
+  const sea = await changing();
+  const { tools } = sea;
+  await say(await bothBench(sea, shared, { runs: 1 }));
+  sea.tools = [textTool("look", { description: "Sends." }), textTool("keep")];
+  const bench = await bothBench(sea, shared);
+  await say(bench);
+  expect(declared(bench)).toEqual(["sea__keep"]);
+  sea.tools = tools;
+  await say(await bothBench(sea, shared, { runs: 1 }));
+  await say(bench, "Again");
+  expect(declared(bench)).toEqual(["sea__look", "sea__keep"]);
+});
+
 test("TB-23: a session that knew a tool says which parts of it changed", async () => {
   const shared = tables();
   const sea = await changing();

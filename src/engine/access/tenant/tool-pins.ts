@@ -82,10 +82,6 @@ const findChanges = (
     return [{ tool: name, pinned: locked ?? own ?? null, found: hash }];
   });
 
-/** Returns the tools of a list that nobody has approved in this form. */
-export const checkTools = (tables: Tables, check: ToolCheck): readonly ToolChange[] =>
-  findChanges(check.tools, pinsOf(tables, check), check);
-
 /** Records the state of a server as a session found it; returns its tools that nobody has approved in this form. */
 export const recordSighting = (
   tables: Tables,
@@ -154,6 +150,13 @@ const changesOf = (all: RunQuery, server: string): readonly ToolChange[] =>
       found: String(found),
     }),
   );
+
+/** Returns the tools of an earlier list that still wait for an approval in this form, which the newest list has, too. */
+export const checkTools = (tables: Tables, check: ToolCheck): readonly ToolChange[] => {
+  const newest = new Map(changesOf(tables.read, check.server).map(({ tool, found }) => [tool, found]));
+  const changes = findChanges(check.tools, pinsOf(tables, check), check);
+  return changes.filter(({ tool, found }) => newest.get(tool) === found);
+};
 
 /** Lists the servers that a tenant's sessions have used, with the changes found. */
 export const listServers = (tables: Tables): Json => ({
