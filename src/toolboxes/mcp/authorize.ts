@@ -11,6 +11,7 @@ import type {
   OAuthDiscoveryState,
   StoredOAuthClientInformation,
 } from "@modelcontextprotocol/client";
+import { isJsonObject, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { AuthorizationRequest } from "../../tools/egress/server-authorization.ts";
 import { signAssertion } from "./key-assertion.ts";
@@ -199,6 +200,10 @@ const createProvider = (authorizer: Authorizer, attempt: Attempt): OAuthClientPr
 
 const isOutage = ({ status }: Response): boolean => status >= 500 || status === 429;
 
+/** Returns whether an answer is one of an authorization server, and not a page of a proxy before it. */
+const holdsObject = async (answer: Response): Promise<boolean> =>
+  isJsonObject(parseJson(await answer.text()) ?? null);
+
 const fetchWith =
   ({ send }: Authorizer, attempt: Attempt): FetchLike =>
   async (url, { method = "GET", headers, body } = {}) => {
@@ -207,8 +212,9 @@ const fetchWith =
     if (method === "POST") attempt.isDown = true;
     const response = await send(String(url), request);
     if (method !== "POST") return tidyAnswer(response);
-    attempt.isDown = isOutage(response);
-    return response.status >= 400 ? tidyRefusal(response) : tidyAnswer(response);
+    const answer = await (response.status >= 400 ? tidyRefusal(response) : tidyAnswer(response));
+    attempt.isDown = isOutage(response) || !(await holdsObject(answer.clone()));
+    return answer;
   };
 
 /** Returns the outcome with a token, by default the newest, and those before it. */
@@ -234,9 +240,9 @@ type AttemptStart = { readonly stored: readonly IssuerCredentials[] } & {
   readonly [Key in "discovery" | "scope"]?: Attempt[Key];
 } & { readonly verifier?: string };
 
-/** Replaces the library's list of expectations by one sentence. */
+/** Replaces the words of the library and of parsers by one sentence. */
 const faultOf = (error: unknown): unknown =>
-  error instanceof Error && error.name.endsWith("ZodError")
+  error instanceof SyntaxError || (error instanceof Error && error.name.endsWith("ZodError"))
     ? new Error("the metadata of the authorization server cannot be used")
     : error;
 
