@@ -67,8 +67,7 @@ test("TB-25: a list whose stream ends without it fails at once, not at its deadl
       turns: [["Done."]],
       hosts: [server.host],
     });
-    bench.send("Go");
-    await expect.poll(() => eventsOf(bench, "run_end").length, { timeout: 3_000 }).toBe(1);
+    await say(bench);
     expect(lastEvent(bench, "mcp_status")).toMatchObject({
       state: "failed",
       error: "the answer was cut off",
