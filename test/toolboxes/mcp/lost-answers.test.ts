@@ -42,9 +42,8 @@ test.each(answers)(
       turns: [[["sea__look", {}]], ["Done."]],
       hosts: [server.host],
     });
-    bench.send("Go");
-    await expect.poll(() => eventsOf(bench, "tool_call_end").length, { timeout: 3_000 }).toBe(1);
-    await bench.idle();
+    await say(bench);
+    expect(eventsOf(bench, "tool_call_end")).toHaveLength(1);
     expect(lastEvent(bench, "tool_call_end")).toMatchObject({ outcome: "unknown" });
     expect(server.methods().filter((method) => method === "tools/call")).toHaveLength(1);
   },
