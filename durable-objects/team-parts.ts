@@ -73,6 +73,7 @@ export const createTeamServices = (
     memory: createSharedMemory(own),
     serverStore: {
       sawServer: (sighting) => own().sawServer(sighting),
+      checkTools: (check) => own().checkTools(check),
       authorizeServer: (asked) => own().authorizeServer({ ...asked, address: { tenant, jurisdiction } }),
     },
     reflections: createSharedReflections(own),

@@ -47,8 +47,8 @@ import type { LoginEnd, ServerAuthorization, TenantLogins } from "../src/engine/
 import { indexSession } from "../src/engine/access/tenant/session-index.ts";
 import { performTenantCall } from "../src/engine/access/tenant/calls.ts";
 import { cancelLease, drawLease } from "../src/engine/access/tenant/days.ts";
-import { recordSighting } from "../src/engine/access/tenant/tool-pins.ts";
-import type { ServerSighting } from "../src/engine/access/tenant/tool-pins.ts";
+import { checkTools, recordSighting } from "../src/engine/access/tenant/tool-pins.ts";
+import type { ServerSighting, ToolCheck } from "../src/engine/access/tenant/tool-pins.ts";
 import { tenantMigrations } from "../src/engine/access/tenant/tables.ts";
 import { createBatchWindow } from "./waits.ts";
 import { databaseOf } from "./table-database.ts";
@@ -179,6 +179,10 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
 
   async sawServer(sighting: ServerSighting): ReturnType<TenantDirectory["sawServer"]> {
     return recordSighting(this.#tables, sighting, Date.now());
+  }
+
+  async checkTools(check: ToolCheck): ReturnType<TenantDirectory["checkTools"]> {
+    return checkTools(this.#tables, check);
   }
 
   async authorizeServer(asked: ServerAuthorization): Promise<AuthorizationAnswer> {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { fieldsOf } from "../chat/json.ts";
+import { effectOrders } from "../agent/definition/effect.ts";
 import type { Effect } from "../agent/definition/effect.ts";
 import type { Guard, Middleware } from "../agent/definition/guard.ts";
 import { effectKinds } from "../effects/schema.ts";
@@ -221,7 +222,7 @@ const paramsProblem = (params: unknown): string | null => {
 
 const isEffect = (value: unknown): boolean =>
   ["before_complete", "after_complete"].includes(String(exportField(value, "phase"))) &&
-  ["shrink", "inject"].includes(String(exportField(value, "order"))) &&
+  effectOrders.some((order) => order === exportField(value, "order")) &&
   typeof exportField(value, "run") === "function";
 
 /** List of definitions that are identified by their kind and have their own parameters. */

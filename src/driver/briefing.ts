@@ -30,6 +30,9 @@ const topicTimeoutMs: Readonly<Record<BriefingTopic, number>> = {
 /** Milliseconds for the embedding within that time; the rest is left for a search by words. */
 const embeddingMs = 1_200;
 
+/** Milliseconds for a look at the approvals of a server's tools. */
+const approvalsMs = 2_000;
+
 /** Milliseconds for all fetches, with their repetitions after crashes. */
 const longestMs = 60_000;
 
@@ -119,12 +122,19 @@ const fetchLocalized = async (
   return host.redactor.value(await sandbox.localize({ ...terms, directory }));
 };
 
+/** Asks a server for its tools; returns null if the session keeps its list. */
 const askServer = async (
   work: WorkContext,
-  { name: server, over }: WantedServer,
+  { name: server, over, kept }: WantedServer,
   late: boolean,
-): Promise<ServerAnswer> => {
+): Promise<ServerAnswer | null> => {
   const { host } = work;
+  if (kept !== null) {
+    const isChanged = late
+      ? null
+      : await withTimeout(work, approvalsMs, () => host.servers.hasNewApprovals(server, kept));
+    if (isChanged !== true) return null;
+  }
   const answer = late
     ? null
     : await withTimeout(work, topicTimeoutMs.servers, (ending) =>
@@ -138,14 +148,15 @@ const askServer = async (
 };
 
 /** Asks the run's MCP servers for their tools, each for itself, so that a slow one holds up no other's list. */
-const fetchServers = (
+const fetchServers = async (
   work: WorkContext,
   threadId: string,
   late: boolean,
 ): Promise<readonly ServerAnswer[]> => {
   const { host } = work;
   const wanted = wantedServers(host.read(), threadId, (id) => host.agent(id), host.now());
-  return Promise.all(wanted.map((server) => askServer(work, server, late)));
+  const answers = await Promise.all(wanted.map((server) => askServer(work, server, late)));
+  return answers.filter((answer) => answer !== null);
 };
 
 const fetchTopic = async (

@@ -4,7 +4,7 @@ import type { Embedder, SharedMemory, SharedNotes, SharedReflections } from "../
 import type { ServerAnswer } from "../agent/hooks/servers.ts";
 import type { Delta, ItemKind, ProviderFrame } from "../agent/state/events.ts";
 import type { EntryReader } from "../agent/state/records.ts";
-import type { Grant, Session } from "../agent/state/session.ts";
+import type { Grant, ServerTool, Session } from "../agent/state/session.ts";
 import type { Draft, TeamRules, ThrownByHook } from "../agent/transaction/draft.ts";
 import type { Json } from "../chat/message.ts";
 import type { ReserveAnswer, ReserveRequest, GateSettlement } from "../model/gate.ts";
@@ -30,6 +30,8 @@ export interface TenantDay {
 }
 
 export interface ServerLister {
+  /** Returns whether the tools of a list are approved otherwise than when it was fetched. */
+  hasNewApprovals(name: string, tools: readonly ServerTool[]): Promise<boolean>;
   /** Asks a server for its tools; it never rejects. */
   list(
     name: string,

@@ -11,7 +11,7 @@ import { tokenBudget } from "./token-budget.ts";
 import { toolScope } from "./tool-scope.ts";
 import { trimToolResults } from "./trim-tool-results.ts";
 
-/** Built-in effects in the order of the documentation; those that shrink the request run first, in this order. */
+/** Built-in effects in the order of the documentation; those that shrink the request run in this order. */
 export const effects = [
   toolScope,
   observationMask,

@@ -4,14 +4,14 @@ import { effects } from "./index.ts";
 const lastRank = effects.length + 1;
 
 const rankOf = ({ kind, order }: Effect): number => {
-  if (order === "inject") return lastRank;
+  if (order !== "shrink") return order === "scope" ? -1 : lastRank;
   const at = effects.findIndex((each) => each.kind === kind);
   return at < 0 ? effects.length : at;
 };
 
 /**
- * Sorts entries in the order in which their effects run: built-in shrinkers in the list's order, custom ones, the
- * rest as written.
+ * Sorts entries in the order in which their effects run: those that hide tools as written, built-in shrinkers in the
+ * list's order, custom ones, the rest as written.
  */
 export const sortByRank = <Entry>(
   entries: readonly Entry[],

@@ -5,15 +5,12 @@ import { defineBuiltIn } from "./built-in.ts";
 const matchesAny = (globs: readonly string[], name: string): boolean =>
   globs.some((glob) => matchesGlob(glob, name, { segments: false }));
 
-/**
- * Removes tools from every turn: they are neither declared nor run. It comes before the other effects, which then
- * measure the request without these tools and ask for none of them.
- */
+/** Removes tools from every turn: they are neither declared nor run. */
 export const toolScope = defineBuiltIn({
   kind: "tool_scope",
   description: "Hides tools.",
   phase: "before_complete",
-  order: "shrink",
+  order: "scope",
   params: z.strictObject({
     exclude: z.array(z.string()).default([]).describe("Globs of tools to hide."),
     include: z.array(z.string()).default([]).describe("Globs of the only tools to show; []: all."),

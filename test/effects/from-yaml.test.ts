@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Effect } from "../../src/agent/definition/effect.ts";
 import { effectKinds } from "../../src/effects/schema.ts";
 import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Toolbox } from "../../src/tools/define-tool.ts";
@@ -288,35 +289,49 @@ test("EF-40 EF-7: tool_scope takes tools out of the request, and refuses their c
   expect(results(ran.bench)).toEqual(["denied: not_permitted: danger is not available in this turn"]);
 });
 
-test("EF-5 EF-7 EF-8: hidden tools count for nothing: nothing is compacted for them, and no effect asks for one, wherever tool_scope stands", async () => {
-  const much: Toolbox = {
-    name: "much",
-    description: "Many tools, hidden by a test.",
-    tools: many(40, (index) =>
-      defineTool({
-        name: `much_${index}`,
-        description: "much ".repeat(200),
-        params: z.strictObject({}),
-        safety: "read",
-        run: () => ({ content: "it ran" }),
-      }),
-    ),
-  };
-  const ran = await run({
-    effects: [
-      "- { kind: progress, params: { interval: 2 } }",
-      "- { kind: compact, params: { threshold: 0.5 } }",
-      "- { kind: tool_scope, params: { exclude: ['much_*', write_note] } }",
-    ].join("\n"),
-    window: 20_000,
-    boxes: "kit, notes, much",
-    toolboxes: [much],
-    turns: [...many(8, (index) => read(`${index}`)), done],
-  });
-  expect(dataOf(ran.bench, "compaction")).toEqual([]);
-  expect(noteCounts(ran, "progress")).toEqual(many(9, () => 0));
-  expect(dataOf(ran.bench, "llm_request_start").at(-1)?.estimated_tokens).toBeLessThan(5_000);
-});
+const hidden = (name: string): boolean => name.startsWith("much_") || name === "write_note";
+
+const ownScope: Effect = {
+  kind: "own_scope",
+  phase: "before_complete",
+  order: "scope",
+  params: z.strictObject({}),
+  run: ({ tools }) => ({ tools: { hide: tools.filter(hidden) } }),
+};
+
+test.each(["- { kind: tool_scope, params: { exclude: ['much_*', write_note] } }", "- { kind: own_scope }"])(
+  "★ EF-5 EF-7 EF-8: tools hidden by %s count for nothing, wherever it stands: nothing is compacted for them, and no effect asks for one",
+  async (scope) => {
+    const much: Toolbox = {
+      name: "much",
+      description: "Many tools, hidden by a test.",
+      tools: many(40, (index) =>
+        defineTool({
+          name: `much_${index}`,
+          description: "much ".repeat(200),
+          params: z.strictObject({}),
+          safety: "read",
+          run: () => ({ content: "it ran" }),
+        }),
+      ),
+    };
+    const ran = await run({
+      effects: [
+        "- { kind: progress, params: { interval: 2 } }",
+        "- { kind: compact, params: { threshold: 0.5 } }",
+        scope,
+      ].join("\n"),
+      own: [ownScope],
+      window: 20_000,
+      boxes: "kit, notes, much",
+      toolboxes: [much],
+      turns: [...many(8, (index) => read(`${index}`)), done],
+    });
+    expect(dataOf(ran.bench, "compaction")).toEqual([]);
+    expect(noteCounts(ran, "progress")).toEqual(many(9, () => 0));
+    expect(dataOf(ran.bench, "llm_request_start").at(-1)?.estimated_tokens).toBeLessThan(5_000);
+  },
+);
 
 test("CF-24: generated effects trim old results and compact; [] does neither", async () => {
   const turns = [...many(8, (index) => read(`${index}`)), done];

@@ -10,6 +10,12 @@ import type { ModelTarget } from "./agent.ts";
 
 export type EffectPhase = "before_complete" | "after_complete";
 
+/**
+ * Place of an effect among others of its phase: those that hide tools (`scope`) come before those that shrink the
+ * request, which thus measure the one that is sent; then come all others.
+ */
+export const effectOrders = ["scope", "shrink", "inject"] as const;
+
 /** Note to the model, added where the chat next allows one. A note has at most 8 000 characters. */
 export interface Inject {
   readonly inject: { readonly text: string };
@@ -140,7 +146,7 @@ export interface Effect<Params = unknown, State = Json> {
   /** Helps people to choose the effect; a team's own effect may leave it out. */
   readonly description?: string;
   readonly phase: EffectPhase;
-  readonly order: "shrink" | "inject";
+  readonly order: (typeof effectOrders)[number];
   /** Whether a built-in effect reads `context.calls`; those of a team always may. */
   readonly readsCalls?: true;
   readonly params: z.ZodObject;

@@ -32,15 +32,12 @@ const firstPauseMs = 30_000;
 const longestPauseMs = 600_000;
 
 /** Returns whether a server's list has to be fetched before a run. */
-const isListDue = (
-  { listedAt, stale, failures, retryAt }: ServerLink,
-  tools: readonly ServerTool[],
-  now: number,
-): boolean => {
-  if (failures > 0) return now >= retryAt;
-  const isOld = listedAt === null || stale || now >= listedAt + listKeepMs;
-  return isOld || tools.some(({ quarantined }) => quarantined === true);
-};
+const isListDue = ({ listedAt, stale, failures, retryAt }: ServerLink, now: number): boolean =>
+  failures > 0 ? now >= retryAt : listedAt === null || stale || now >= listedAt + listKeepMs;
+
+/** Returns whether an approval since the list was fetched may change what is offered of it. */
+const mayBeApproved = ({ failures }: ServerLink, tools: readonly ServerTool[]): boolean =>
+  failures === 0 && tools.some(({ quarantined }) => quarantined !== undefined);
 
 /** Returns the link after a failure: the server is not asked for a while, twice as long each time. */
 const failedLink = (link: ServerLink, now: number): ServerLink => ({
@@ -111,6 +108,8 @@ export interface WantedServer {
   readonly name: string;
   /** Connections whose sessions the new list ends; none while other runs may use them. */
   readonly over: readonly Json[];
+  /** List that is fetched again only if approvals of its tools have changed; null if it is in any case. */
+  readonly kept: readonly ServerTool[] | null;
 }
 
 /** Lists the servers that a run asks for their tools before its first turn. */
@@ -124,8 +123,10 @@ export const wantedServers = (
     const link = serverLinkOf(state, name);
     const inUse = isInUse(state, threadId, name, find);
     const isNeeded = link.failures > 0 ? required : link.listedAt === null;
-    const isWanted = isNeeded || (!inUse && isListDue(link, toolsOf(state, name), now));
-    return isWanted ? [{ name, over: inUse ? [] : connectionsOf(link) }] : [];
+    const kept = toolsOf(state, name);
+    const isDue = isNeeded || (!inUse && isListDue(link, now));
+    if (!isDue && (inUse || !mayBeApproved(link, kept))) return [];
+    return [{ name, over: inUse ? [] : connectionsOf(link), kept: isDue ? null : kept }];
   });
 
 const setLink = (draft: Draft, server: string, link: ServerLink): void => {

@@ -49,8 +49,8 @@ export interface ServerTool {
   readonly hints: { readonly readOnly: boolean; readonly idempotent: boolean };
   /** The SHA-256 of what the server says of the tool. */
   readonly hash: string;
-  /** Whether the tool is not what was approved: it is not declared, and its calls are refused. */
-  readonly quarantined?: true;
+  /** Present if the tool is not what was approved, by its hash: it is not declared, and its calls are refused. */
+  readonly quarantined?: { readonly pinned: string | null };
 }
 
 /** Lists of tools by server; a list changes only before a run of an agent that may use the server. */

@@ -23,7 +23,7 @@ import type { NotesOwner } from "./tenant/notes.ts";
 import type { AuthorizationAnswer } from "../../tools/egress/server-authorization.ts";
 import type { DeliveredAction } from "./tenant/audit.ts";
 import type { LoginEnd, ServerAuthorization } from "./tenant/logins.ts";
-import type { ServerSighting } from "./tenant/tool-pins.ts";
+import type { ServerSighting, ToolCheck } from "./tenant/tool-pins.ts";
 
 /** RPC from sessions and the router to the team's object and to a tenant's. */
 
@@ -183,6 +183,8 @@ export interface TenantStores {
   recallMemories(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
   /** Records the state of an MCP server; returns its tools that nobody has approved in their current form. */
   sawServer(sighting: ServerSighting): Promise<readonly ToolChange[]>;
+  /** Returns the tools of an earlier list of an MCP server that still wait for an approval in that form. */
+  checkTools(check: ToolCheck): Promise<readonly ToolChange[]>;
   /**
    * Returns a token for an MCP server, the address at which a person must sign in first, or why neither is
    * available.

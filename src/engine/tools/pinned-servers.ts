@@ -1,4 +1,5 @@
-import type { ServerAnswer } from "../../agent/hooks/servers.ts";
+import type { ServerAnswer, ToolChange } from "../../agent/hooks/servers.ts";
+import type { ServerTool } from "../../agent/state/session.ts";
 import type { Json } from "../../chat/message.ts";
 import type { AuthorizationAnswer, AuthorizeServer } from "../../tools/egress/server-authorization.ts";
 import type { ServerSighting } from "../access/tenant/tool-pins.ts";
@@ -11,17 +12,24 @@ import { firstCharacters } from "../../chat/text.ts";
 
 type Sighting = Omit<ServerSighting, "lock" | "allowNew">;
 
+const hashesOf = (tools: readonly ServerTool[]): NonNullable<Sighting["tools"]> =>
+  tools.map(({ name, hash }) => ({ name, hash }));
+
 const sightingOf = (answer: ServerAnswer): Sighting => {
   const { server } = answer;
   if (!answer.ok) return { server, tools: null, state: answer.state, error: answer.reason };
-  const tools = answer.tools.map(({ name, hash }) => ({ name, hash }));
   const error = answer.omitted.length === 0 ? null : firstCharacters(answer.omitted.join("; "), 2_000);
-  return { server, tools, state: "connected", error };
+  return { server, tools: hashesOf(answer.tools), state: "connected", error };
 };
+
+/** Returns what was approved of each tool that is not that; null if nothing was. */
+const pinsOf = (changes: readonly ToolChange[]): ReadonlyMap<string, string | null> =>
+  new Map(changes.map(({ tool, pinned }) => [tool, pinned]));
 
 /** Tenant's data about its servers. */
 export interface TenantServerStore {
   readonly sawServer: TenantStores["sawServer"];
+  readonly checkTools: TenantStores["checkTools"];
   readonly authorizeServer: (asked: Omit<ServerAuthorization, "address">) => Promise<AuthorizationAnswer>;
 }
 
@@ -32,6 +40,8 @@ interface PinnedServers {
     over: readonly Json[],
     outside: Omit<Parameters<Servers["list"]>[2], keyof Pick<ServerReach, "authorize">>,
   ) => Promise<ServerAnswer>;
+  /** Returns whether the tools of a list are approved otherwise than when it was fetched. */
+  readonly hasNewApprovals: (name: string, tools: readonly ServerTool[]) => Promise<boolean>;
   /** Obtains the tenant's tokens for a server. */
   readonly authorize: (server: string) => AuthorizeServer;
 }
@@ -58,7 +68,7 @@ export const createAuthorizer =
  */
 export const createPinnedServers = (
   { list, pinning }: Pick<Servers, "list" | "pinning">,
-  { sawServer, authorizeServer }: TenantServerStore,
+  { sawServer, checkTools, authorizeServer }: TenantServerStore,
   asker: TokenAsker,
 ): PinnedServers => {
   const authorize = createAuthorizer(authorizeServer, asker);
@@ -72,11 +82,17 @@ export const createPinnedServers = (
         const reason = "the approvals of its tools could not be read";
         return { server: name, ok: false, state: "failed", reason };
       }
-      const changed = new Set(seen.map(({ tool }) => tool));
-      const tools = answer.tools.map((tool) =>
-        changed.has(tool.name) ? { ...tool, quarantined: true as const } : tool,
-      );
+      const pins = pinsOf(seen);
+      const tools = answer.tools.map((tool) => {
+        const pinned = pins.get(tool.name);
+        return pinned === undefined ? tool : { ...tool, quarantined: { pinned } };
+      });
       return { ...answer, tools, changes: seen };
+    },
+    hasNewApprovals: async (server, kept) => {
+      const changes = await checkTools({ server, tools: hashesOf(kept), ...pinning(server) });
+      const pins = pinsOf(changes);
+      return kept.some(({ name, quarantined }) => pins.get(name) !== quarantined?.pinned);
     },
   };
 };

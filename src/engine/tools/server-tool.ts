@@ -40,8 +40,8 @@ const paramsOf = (schema: Json): z.ZodObject =>
       context.addIssue({ code: "custom", path: [...path], message: rule });
   });
 
-const unknownText =
-  "unknown: the connection broke before the answer arrived, so the call may or may not have taken effect. Find out before you call it again.";
+const unknownText = (why: string): string =>
+  `unknown: ${why}, so the call may or may not have taken effect. Find out before you call it again.`;
 
 const unreachable = (server: string, reason: string): ToolOutput => ({
   ...toolError("unavailable", `the MCP server ${server} cannot be used now: ${reason}; go on without it`),
@@ -110,7 +110,8 @@ const outputOf = (
   if (end.kind === "output") return { ...end.output, server };
   const failed = { ...server, failure: end.reason };
   if (end.kind === "unreachable") return { ...unreachable(name, end.reason), server: failed };
-  return { content: unknownText, isError: true, status: "unknown", server: failed };
+  const why = end.kind === "foreign" ? end.reason : "the connection broke before the answer arrived";
+  return { content: unknownText(why), isError: true, status: "unknown", server: failed };
 };
 
 const withheldText = (name: string): string =>
@@ -160,10 +161,11 @@ const send = async (safety: Safety, call: ServerCall): Promise<McpCallReport> =>
   const first = await client.call({ ...endpoint, keep }, connection, request);
   // A call that was cancelled says nothing about its server.
   if (first.end.kind === "lost" || first.end.kind === "unreachable") context.signal.throwIfAborted();
-  if (first.end.kind !== "lost" || safety === "unsafe") return first;
-  const second = await client.call(endpoint, newest, request);
-  if (second.end.kind !== "lost") return second;
-  return { ...second, end: { kind: "unreachable", reason: second.end.reason } };
+  if (safety === "unsafe") return first;
+  const last = first.end.kind === "lost" ? await client.call(endpoint, newest, request) : first;
+  const { end } = last;
+  const isUndecided = end.kind === "lost" || end.kind === "foreign";
+  return isUndecided ? { ...last, end: { kind: "unreachable", reason: end.reason } } : last;
 };
 
 /** Returns the output if a server is in a pause after a failure; null if it may be called. */
@@ -232,6 +234,6 @@ export const createServerTool = (
     subtree: () => false,
     request: null,
     run,
-    ...(quarantined === true ? { withheld: withheldText(name) } : {}),
+    ...(quarantined !== undefined ? { withheld: withheldText(name) } : {}),
   };
 };

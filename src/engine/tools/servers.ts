@@ -5,6 +5,7 @@ import type { Json } from "../../chat/message.ts";
 import type { ServerAnswer } from "../../agent/hooks/servers.ts";
 import type { ServerTool, ServerTools } from "../../agent/state/session.ts";
 import type { Sandbox } from "../../sandbox/contract.ts";
+import { sha256Hex } from "../../sandbox/sha256.ts";
 import type { ListedTool, McpClient, McpEndpoint } from "../../toolboxes/mcp/port.ts";
 import { serverToolName } from "../../toolboxes/mcp/names.ts";
 import type { KeepConnection, Toolbox } from "../../tools/define-tool.ts";
@@ -123,7 +124,10 @@ const createTokenKeeper = (
     redact: tokens.value,
     authorize: async (request) => {
       const answer = await authorize(request);
-      if (answer.kind === "token" && answer.token !== null) tokens.learn(`token of ${name}`, answer.token);
+      if (answer.kind !== "token") return answer;
+      const { token, earlier = [] } = answer;
+      for (const each of token === null ? earlier : [token, ...earlier])
+        tokens.learn(`token of ${name}`, each);
       return answer;
     },
   };
@@ -142,7 +146,8 @@ const endpointOf = async (
   const { authorize, redact: withoutTokens } = createTokenKeeper(server, obtain);
   const redact = <T>(value: T): T => withoutTokens(parts.redactor.value(value));
   const keep = given && ((connection: Json, over: Json) => given(redact(connection), over));
-  return { url: shown.href, transport, protocol, send, keep, authorize, redact };
+  const place = sha256Hex(opened.url.href).slice(0, 16);
+  return { url: shown.href, place, transport, protocol, send, keep, authorize, redact };
 };
 
 /** Lists names in the team's file that are not among the offered tools. */

@@ -10,11 +10,13 @@ import type {
   OAuthClientProvider,
   OAuthDiscoveryState,
   StoredOAuthClientInformation,
-  StoredOAuthTokens,
 } from "@modelcontextprotocol/client";
+import { isJsonObject, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { AuthorizationRequest } from "../../tools/egress/server-authorization.ts";
 import { signAssertion } from "./key-assertion.ts";
+import { earlierAfter, newestOf, readStored, writeStored } from "./stored-credentials.ts";
+import type { Credentials } from "./stored-credentials.ts";
 import { tidyAnswer, tidyRefusal } from "./tidy.ts";
 import type { Authorizer, AuthorizeOutcome, IssuerCredentials, McpGrant, McpLogin } from "./port.ts";
 
@@ -22,15 +24,6 @@ import type { Authorizer, AuthorizeOutcome, IssuerCredentials, McpGrant, McpLogi
 
 /** Milliseconds before its expiry at which a token is renewed. */
 const aheadMs = 60_000;
-
-/** Credentials that an authorization server issued, as they change while in use. */
-interface Credentials {
-  client?: StoredOAuthClientInformation | undefined;
-  tokens?: StoredOAuthTokens | undefined;
-  expiresAt: number | null;
-  savedAt: number;
-  discovery?: OAuthDiscoveryState | undefined;
-}
 
 /** State of an attempt to obtain a token. */
 interface Attempt {
@@ -47,31 +40,6 @@ interface Attempt {
   /** Login that is required first; null if none is. */
   login: McpLogin | null;
 }
-
-const readStored = (stored: readonly IssuerCredentials[]): Map<string, Credentials> =>
-  new Map(stored.map(({ issuer, value }) => [issuer, value as unknown as Credentials]));
-
-/** Number of issuers whose credentials are kept, so that a server that names ever new issuers fills nothing. */
-const mostIssuers = 3;
-
-/** Returns the credentials to store: of the issuer in use and of those before it. */
-const writeStored = ({
-  byIssuer,
-  issuer: current,
-}: Pick<Attempt, "byIssuer" | "issuer">): readonly IssuerCredentials[] =>
-  Array.from(byIssuer, ([issuer, value]) => ({
-    issuer,
-    value,
-    at: issuer === current ? Infinity : value.savedAt,
-  }))
-    .toSorted((one, other) => other.at - one.at)
-    .slice(0, mostIssuers)
-    .map(({ issuer, value }) => ({ issuer, value: value as unknown as Json }));
-
-const newestOf = (byIssuer: ReadonlyMap<string, Credentials>): Credentials | undefined =>
-  [...byIssuer.values()]
-    .filter(({ tokens }) => tokens !== undefined)
-    .toSorted((one, other) => other.savedAt - one.savedAt)[0];
 
 const metadataOf = ({ redirect, client, scope }: McpGrant): OAuthClientMetadata => ({
   client_name: "Limpet",
@@ -134,7 +102,9 @@ const storeTokens = ({ now }: Authorizer, attempt: Attempt): TokenStore => ({
     (context === undefined ? newestOf(attempt.byIssuer) : credentialsOf(attempt, context.issuer))?.tokens,
   saveTokens: (tokens, context) => {
     const { expires_in: seconds, scope = attempt.scope } = tokens;
-    Object.assign(credentialsOf(attempt, context?.issuer), {
+    const known = credentialsOf(attempt, context?.issuer);
+    Object.assign(known, {
+      earlier: earlierAfter(known),
       tokens: { ...tokens, ...(scope === undefined ? {} : { scope }) },
       expiresAt: seconds === undefined ? null : now() + seconds * 1_000,
       // The last save counts, also within one millisecond.
@@ -144,7 +114,8 @@ const storeTokens = ({ now }: Authorizer, attempt: Attempt): TokenStore => ({
   },
   invalidateCredentials: (what) => {
     const known = credentialsOf(attempt, attempt.issuer);
-    if (what === "tokens" || what === "all") known.tokens = undefined;
+    if (what === "tokens" || what === "all")
+      Object.assign(known, { earlier: earlierAfter(known), tokens: undefined });
     if (what === "client" || what === "all") known.client = undefined;
   },
 });
@@ -229,6 +200,10 @@ const createProvider = (authorizer: Authorizer, attempt: Attempt): OAuthClientPr
 
 const isOutage = ({ status }: Response): boolean => status >= 500 || status === 429;
 
+/** Returns whether an answer is one of an authorization server, and not a page of a proxy before it. */
+const holdsObject = async (answer: Response): Promise<boolean> =>
+  isJsonObject(parseJson(await answer.text()) ?? null);
+
 const fetchWith =
   ({ send }: Authorizer, attempt: Attempt): FetchLike =>
   async (url, { method = "GET", headers, body } = {}) => {
@@ -237,12 +212,20 @@ const fetchWith =
     if (method === "POST") attempt.isDown = true;
     const response = await send(String(url), request);
     if (method !== "POST") return tidyAnswer(response);
-    attempt.isDown = isOutage(response);
-    return response.status >= 400 ? tidyRefusal(response) : tidyAnswer(response);
+    const answer = await (response.status >= 400 ? tidyRefusal(response) : tidyAnswer(response));
+    attempt.isDown = isOutage(response) || !(await holdsObject(answer.clone()));
+    return answer;
   };
 
-const tokenOf = (byIssuer: ReadonlyMap<string, Credentials>): string | null =>
-  newestOf(byIssuer)?.tokens?.access_token ?? null;
+/** Returns the outcome with a token, by default the newest, and those before it. */
+const tokenOutcomeOf = (
+  byIssuer: ReadonlyMap<string, Credentials>,
+  token = newestOf(byIssuer)?.tokens?.access_token ?? null,
+): AuthorizeOutcome => ({
+  kind: "token",
+  token,
+  earlier: [...byIssuer.values()].flatMap(({ earlier = [] }) => earlier),
+});
 
 /** Returns whether a token can be used; one that cannot be renewed is used until the server refuses it. */
 const isUsable = ({ expiresAt, tokens }: Credentials, { grant, now }: Authorizer): boolean =>
@@ -251,15 +234,15 @@ const isUsable = ({ expiresAt, tokens }: Credentials, { grant, now }: Authorizer
   (grant.redirect !== null && tokens?.refresh_token === undefined);
 
 const outcomeOf = ({ byIssuer, login }: Attempt): AuthorizeOutcome =>
-  login === null ? { kind: "token", token: tokenOf(byIssuer) } : { kind: "login", login };
+  login === null ? tokenOutcomeOf(byIssuer) : { kind: "login", login };
 
 type AttemptStart = { readonly stored: readonly IssuerCredentials[] } & {
   readonly [Key in "discovery" | "scope"]?: Attempt[Key];
 } & { readonly verifier?: string };
 
-/** Replaces the library's list of expectations by one sentence. */
+/** Replaces the words of the library and of parsers by one sentence. */
 const faultOf = (error: unknown): unknown =>
-  error instanceof Error && error.name.endsWith("ZodError")
+  error instanceof SyntaxError || (error instanceof Error && error.name.endsWith("ZodError"))
     ? new Error("the metadata of the authorization server cannot be used")
     : error;
 
@@ -313,7 +296,7 @@ const renew = async (
     if (token === null) throw error;
   }
   if (attempt === null || (attempt.login !== null && token !== null))
-    return { outcome: { kind: "token", token }, stored };
+    return { outcome: tokenOutcomeOf(readStored(stored), token), stored };
   return authorizationOf(attempt);
 };
 
@@ -343,9 +326,10 @@ export const authorize = async (
   stored: readonly IssuerCredentials[],
   { challenge, refused }: AuthorizationRequest,
 ): Promise<Authorization> => {
-  const newest = newestOf(readStored(stored));
+  const byIssuer = readStored(stored);
+  const newest = newestOf(byIssuer);
   const token = newest?.tokens?.access_token ?? null;
-  const asIs: Authorization = { outcome: { kind: "token", token }, stored };
+  const asIs: Authorization = { outcome: tokenOutcomeOf(byIssuer), stored };
   if (challenge === null) {
     if (newest === undefined || isUsable(newest, authorizer)) return asIs;
     return renew(authorizer, stored, newest);

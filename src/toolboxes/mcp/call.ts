@@ -14,8 +14,9 @@ import type { KeepConnection, ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 import { AuthorizationError } from "./authorized-send.ts";
 import type { OpenClient } from "./connect.ts";
-import { LostAnswer, resume, sessionOf } from "./connect.ts";
+import { isElsewhere, LostAnswer, resume, sessionOf } from "./connect.ts";
 import { outputOf } from "./content.ts";
+import { ForeignAnswer } from "./foreign-answer.ts";
 import { isAuthFailure, reasonOf, statusOf } from "./failure.ts";
 import type { McpCall, McpCallEnd, McpCallReport, McpClient, McpEndpoint } from "./port.ts";
 import type { McpWire } from "./wire.ts";
@@ -68,12 +69,31 @@ const isAboutProtocol = (error: unknown): boolean => {
   return fieldsOf(parseJson(text) ?? null)["error"] !== undefined || /session|version|initiali/i.test(text);
 };
 
-/** Returns whether a server answered that it does not know the session, or no longer the revision. */
-const isStale = ({ isResumed }: OpenClient, connection: Json, error: unknown): boolean => {
-  if (!isResumed) return false;
+/** Errors that speak of nothing but a session that is gone; what a tool says of sessions of its own stands elsewhere. */
+const sessionIsGone =
+  /^(bad request: )?(session( id| with id)?( \S+)? (not found|expired|has expired|does not exist)|(invalid|unknown|no valid) session)\b/i;
+
+/** Returns whether a server says in an error of the protocol, whatever its status, that it does not know the session. */
+const isUnknownSession = (connection: Json, error: unknown): boolean =>
+  error instanceof ProtocolError &&
+  error.code !== INVALID_PARAMS &&
+  sessionOf(connection) !== null &&
+  sessionIsGone.test(error.message);
+
+/** Says that the server did not accept a call for its connection; `isOver` if it no longer knows the session. */
+interface StaleEnd {
+  readonly kind: "stale";
+  readonly isOver: boolean;
+}
+
+/** Returns the end of a call whose server does not know the session, or no longer the revision; null for others. */
+const staleEndOf = ({ isResumed }: OpenClient, connection: Json, error: unknown): StaleEnd | null => {
+  if (!isResumed) return null;
   const status = statusOf(error);
-  if (status === 400) return sessionOf(connection) !== null || isAboutProtocol(error);
-  return status === 404 || error instanceof UnsupportedProtocolVersionError;
+  const isOver = status === 404 || isUnknownSession(connection, error);
+  const isRefused = status === 400 && (sessionOf(connection) !== null || isAboutProtocol(error));
+  const isStale = isOver || isRefused || error instanceof UnsupportedProtocolVersionError;
+  return isStale ? { kind: "stale", isOver } : null;
 };
 
 const refusedOutput = (error: ProtocolError): ToolOutput => {
@@ -101,13 +121,15 @@ const unreadableCodes: readonly string[] = [SdkErrorCode.InvalidResult, SdkError
 
 /** Returns whether an answer is not valid, or too deep to be read. */
 const isUnreadable = (error: unknown): boolean =>
-  error instanceof RangeError || (error instanceof SdkError && unreadableCodes.includes(error.code));
+  error instanceof RangeError ||
+  (error instanceof Error && error.name === "ZodError") ||
+  (error instanceof SdkError && unreadableCodes.includes(error.code));
 
 const doneText = "the call was made, so call again only if it may be done twice";
 
 /** Returns the output for an answer that is not a result; null if there was no answer. */
 const answeredOutput = (error: unknown, wire: McpWire): ToolOutput | null => {
-  if (wire.isTooLarge())
+  if (wire.excess() !== null)
     return toolError("too_large", `the answer is longer than 1 MiB and was not read; ${doneText}, for less`);
   if (isUnreadable(error)) return toolError("failed", `the server's answer cannot be read; ${doneText}`);
   if (error instanceof ProtocolError) return refusedOutput(error);
@@ -127,6 +149,7 @@ const failedEnd = (error: unknown, wire: McpWire, endpoint: McpEndpoint): McpCal
   // If its answer was cut off, the server accepted the call, even if it then refused to send the rest.
   const refusal = error instanceof LostAnswer ? null : wire.refusal();
   if (refusal !== null) return refusedEnd(refusal, endpoint);
+  if (error instanceof ForeignAnswer) return { kind: "foreign", reason: reasonOf(error, endpoint.redact) };
   const output = answeredOutput(error, wire);
   if (output !== null) return { kind: "output", output };
   const isUnreachable = isAuthFailure(error) || isUnreached(error);
@@ -141,12 +164,6 @@ const endOf = (result: CallToolResult, { context }: McpCall): McpCallEnd => {
   return { kind: "question", requests, state: requestState };
 };
 
-/** Says that the server did not accept a call for its connection; `isOver` if it no longer knows the session. */
-interface StaleEnd {
-  readonly kind: "stale";
-  readonly isOver: boolean;
-}
-
 const callOnce = async (
   endpoint: McpEndpoint,
   open: OpenClient,
@@ -157,8 +174,7 @@ const callOnce = async (
   try {
     return endOf(await requestTool(open, call), call);
   } catch (error) {
-    if (isStale(open, connection, error)) return { kind: "stale", isOver: statusOf(error) === 404 };
-    return failedEnd(error, wire, endpoint);
+    return staleEndOf(open, connection, error) ?? failedEnd(error, wire, endpoint);
   }
 };
 
@@ -184,7 +200,8 @@ const attempt = async (endpoint: McpEndpoint, connection: Json, call: McpCall): 
   const wire = createWire(endpoint);
   const open = await openFor(endpoint, wire, connection, call);
   if ("kind" in open) return { end: open, listChanged: false };
-  let listChanged = false;
+  // What was listed at another address says nothing of this one.
+  let listChanged = isElsewhere(endpoint, connection);
   open.client.setNotificationHandler("notifications/tools/list_changed", () => {
     listChanged = true;
   });

@@ -10,6 +10,7 @@ import {
 import type { DiscoverResult, ReconnectionScheduler, Transport } from "@modelcontextprotocol/client";
 import * as z from "zod";
 import type { Json } from "../../chat/message.ts";
+import { requireMessages } from "./foreign-answer.ts";
 import { tidyResult } from "./tidy.ts";
 import type { McpClient, McpEndpoint } from "./port.ts";
 import type { McpWire } from "./wire.ts";
@@ -32,11 +33,13 @@ const connectionSchema = z.discriminatedUnion("era", [
 
 type Connection = z.output<typeof connectionSchema>;
 
+const storedSchema = z.object({ place: z.string() }).and(connectionSchema);
+
 export interface OpenClient {
   readonly client: Client;
   /** Whether the client was created without a handshake, so that its session may be over. */
   readonly isResumed: boolean;
-  /** Rejects with a `LostAnswer` if the stream of a call's answer ended without one. */
+  /** Rejects with a `LostAnswer` if the stream of an answer ended without it. */
   readonly lost: Promise<never>;
   /** Ends the session at the server. */
   readonly end: () => Promise<void>;
@@ -45,8 +48,8 @@ export interface OpenClient {
 
 /** Error of an answer whose stream ended without it. */
 export class LostAnswer extends Error {
-  constructor() {
-    super("the answer was cut off");
+  constructor(reason = "the answer was cut off") {
+    super(reason);
     this.name = "LostAnswer";
   }
 }
@@ -137,7 +140,7 @@ const streamableTo = (
 ): StreamableHTTPClientTransport =>
   prepare(
     new StreamableHTTPClientTransport(new URL(url), {
-      fetch: wire.fetch,
+      fetch: requireMessages(wire.fetch),
       redirectPolicy: "follow",
       reconnectionOptions: {
         maxRetries: mostReconnections[era],
@@ -151,7 +154,7 @@ const streamableTo = (
     }),
   );
 
-const readConnection = (value: Json): Connection | null => connectionSchema.safeParse(value).data ?? null;
+const readConnection = (value: Json) => storedSchema.safeParse(value).data ?? null;
 
 type Message = Parameters<Transport["send"]>[0];
 
@@ -195,7 +198,7 @@ const renumber = (transport: Transport, base: number): void => {
   Object.assign(transport, renumbered);
 };
 
-/** Watches the answer to a tool call: the client does not report a call that is answered without its result. */
+/** Watches the answers to requests: the client does not report a request that is answered without its result. */
 const watchAnswers = (transport: Transport, base: number, wire: McpWire, lose: () => void): void => {
   const { onmessage } = transport;
   const send = transport.send.bind(transport);
@@ -206,8 +209,7 @@ const watchAnswers = (transport: Transport, base: number, wire: McpWire, lose: (
       onmessage?.(message, extra);
     },
     send: async (message, options) => {
-      const isCall = isJSONRPCRequest(message) && message.method === "tools/call";
-      if (!isCall) return send(message, options);
+      if (!isJSONRPCRequest(message)) return send(message, options);
       const id = Number(message.id) + base;
       const end = (): void => void (open.has(id) && lose());
       open.add(id);
@@ -225,7 +227,7 @@ const opened = (
   wire: McpWire,
 ): OpenClient => {
   const lost = Promise.withResolvers<never>();
-  const lose = (): void => lost.reject(new LostAnswer());
+  const lose = (reason?: string): void => lost.reject(new LostAnswer(reason));
   // The rejection may have no listener.
   lost.promise.catch(() => undefined);
   const base = (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0) >>> 2;
@@ -233,7 +235,8 @@ const opened = (
   // The older transport answers elsewhere than in the answer to the request.
   if (transport instanceof StreamableHTTPClientTransport) watchAnswers(transport, base, wire, lose);
   const onerror = (error: Error): void => {
-    if (error instanceof SseError || wire.isTooLarge()) lose();
+    const excess = wire.excess();
+    if (excess !== null || error instanceof SseError) lose(excess ?? undefined);
   };
   Object.assign(client, { onerror });
   return {
@@ -262,7 +265,7 @@ const legacyConnection = (
 const modernConnection: Connection = { transport: "streamable_http", era: "modern" };
 
 const keep = (endpoint: McpEndpoint, connection: Connection): void =>
-  endpoint.keep?.(readConnection(connection as unknown as Json) as unknown as Json, null);
+  endpoint.keep?.(readConnection({ ...connection, place: endpoint.place } as Json) as unknown as Json, null);
 
 const connectLegacy = async (
   endpoint: McpEndpoint,
@@ -344,12 +347,18 @@ export const connect = async (
   }
 };
 
+/** Returns whether a connection is one to another address than the server has now. */
+export const isElsewhere = ({ place }: McpEndpoint, known: Json): boolean => {
+  const connection = readConnection(known);
+  return connection !== null && connection.place !== place;
+};
+
 /** Returns the part of a connection with which the server's session can be ended; null if the server keeps none. */
 export const sessionOf: McpClient["sessionOf"] = (known) => {
   const connection = readConnection(known);
   if (connection?.era !== "legacy" || connection.session === "") return null;
-  const { transport, era, session, version } = connection;
-  return { transport, era, session, ...(version === undefined ? {} : { version }) };
+  const { place, transport, era, session, version } = connection;
+  return { place, transport, era, session, ...(version === undefined ? {} : { version }) };
 };
 
 /** Creates a client without a request from a stored connection, otherwise with a handshake. */
@@ -360,7 +369,8 @@ export const resume = async (
   signal: AbortSignal,
 ): Promise<OpenClient> => {
   const connection = readConnection(known);
-  if (connection === null || !fits(endpoint, connection)) return connect(endpoint, wire, signal);
+  if (connection === null || isElsewhere(endpoint, known) || !fits(endpoint, connection))
+    return connect(endpoint, wire, signal);
   if (connection.era === "sse") return connectSse(endpoint, wire, signal);
   if (connection.era === "modern") {
     const client = createModernClient();

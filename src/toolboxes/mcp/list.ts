@@ -1,7 +1,7 @@
 import type { Json } from "../../chat/message.ts";
 import { limitTime } from "../../sandbox/time-limit.ts";
 import type { OpenClient } from "./connect.ts";
-import { connect, resume, sessionOf } from "./connect.ts";
+import { connect, isElsewhere, resume, sessionOf } from "./connect.ts";
 import { failureOf, statusOf } from "./failure.ts";
 import { readListedTool } from "./listed-tool.ts";
 import type { ListedTool, McpClient, McpEndpoint, McpListing, SendRequest } from "./port.ts";
@@ -40,15 +40,15 @@ const addTool = (found: FoundTools, read: ListedTool | string): void => {
 
 /** Reads page by page, keeping only the offered tools of each page in memory. */
 const readPages = async (
-  { client }: OpenClient,
+  open: OpenClient,
   { redact }: McpEndpoint,
   isOffered: (name: string) => boolean,
   signal: AbortSignal,
 ): Promise<FoundTools> => {
-  const reading = { redact, namesHeaders: client.getProtocolEra() === "modern" };
+  const reading = { redact, namesHeaders: open.client.getProtocolEra() === "modern" };
   const found: FoundTools = { tools: [], unusable: [], unusableCount: 0, hasMorePages: false };
   let pages = 0;
-  for await (const { tools, isLast } of requestPages(client, signal)) {
+  for await (const { tools, isLast } of requestPages(open, signal)) {
     const offered = tools.filter((tool) => isOffered(nameOf(tool)));
     for (const tool of offered)
       if (found.tools.length <= mostTools) addTool(found, readListedTool(tool, reading));
@@ -84,7 +84,7 @@ const endSessions = async (
   connections: readonly Json[],
   asked?: AbortSignal,
 ): Promise<void> => {
-  const open = connections.filter((connection) => sessionOf(connection) !== null);
+  const open = connections.filter((each) => sessionOf(each) !== null && !isElsewhere(endpoint, each));
   if (open.length === 0) return;
   await limitTime(endMs, asked, async (signal) => {
     // The library aborts these requests only when the client is closed.

@@ -1,6 +1,10 @@
 import type { Json } from "../../chat/message.ts";
 import type { KeepConnection, ToolContext, ToolOutput } from "../../tools/define-tool.ts";
-import type { AuthorizationRequest, AuthorizeServer } from "../../tools/egress/server-authorization.ts";
+import type {
+  AuthorizationAnswer,
+  AuthorizationRequest,
+  AuthorizeServer,
+} from "../../tools/egress/server-authorization.ts";
 
 /** Defines the client of MCP servers for the rest of the product, which knows nothing of its library. */
 
@@ -18,6 +22,8 @@ export type SendRequest = (
 export interface McpEndpoint {
   /** Address without the values of secrets. */
   readonly url: string;
+  /** Stands for the whole address: a connection to another one is not used. */
+  readonly place: string;
   readonly transport: "auto" | "streamable_http" | "sse";
   readonly protocol: "auto" | "2025" | "2026";
   readonly send: SendRequest;
@@ -55,7 +61,9 @@ export type McpCallEnd =
   /** The request did not reach the server. */
   | { readonly kind: "unreachable"; readonly reason: string }
   /** The request was sent, but there was no answer: whether it was carried out is unknown. */
-  | { readonly kind: "lost"; readonly reason: string };
+  | { readonly kind: "lost"; readonly reason: string }
+  /** Something else than an MCP server answered: whether the request was carried out is unknown. */
+  | { readonly kind: "foreign"; readonly reason: string };
 
 export interface McpCallReport {
   readonly end: McpCallEnd;
@@ -114,7 +122,7 @@ export interface McpLogin {
 }
 
 export type AuthorizeOutcome =
-  | { readonly kind: "token"; readonly token: string | null }
+  | Extract<AuthorizationAnswer, { readonly kind: "token" }>
   | { readonly kind: "login"; readonly login: McpLogin };
 
 /** Client of MCP servers, created anew for each listing or call. */

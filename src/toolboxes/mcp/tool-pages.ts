@@ -1,8 +1,9 @@
 import { isJSONRPCResponse } from "@modelcontextprotocol/client";
-import type { Client, Transport } from "@modelcontextprotocol/client";
+import type { Transport } from "@modelcontextprotocol/client";
 import * as z from "zod";
 import { fieldsOf } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
+import type { OpenClient } from "./connect.ts";
 
 /** Requests a server's tools page by page, and returns them as the server describes them. */
 
@@ -46,15 +47,18 @@ interface ToolPage {
 }
 
 /** Requests as many pages as are wanted; stops at a page whose cursor repeats. */
-export async function* requestPages(client: Client, signal: AbortSignal): AsyncGenerator<ToolPage> {
+export async function* requestPages(
+  { client, lost }: Pick<OpenClient, "client" | "lost">,
+  signal: AbortSignal,
+): AsyncGenerator<ToolPage> {
   if (client.getServerCapabilities()?.tools === undefined || client.transport === undefined) return;
   hideTools(client.transport);
   let cursor: string | undefined;
   let before: readonly Json[] = [];
   do {
     const params = cursor === undefined ? {} : { params: { cursor } };
-    const page = await client.request({ method: "tools/list", ...params }, pageSchema, { signal });
-    const { [unread]: tools, nextCursor } = page;
+    const page = client.request({ method: "tools/list", ...params }, pageSchema, { signal });
+    const { [unread]: tools, nextCursor } = await Promise.race([page, lost]);
     if (cursor !== undefined && nextCursor === cursor && haveSameNames(tools, before)) return;
     yield { tools, isLast: nextCursor === undefined };
     before = tools;

@@ -15,8 +15,8 @@ export interface McpWire {
   readonly lastStatus: () => number;
   /** Returns whether the newest answer is a stream of events, which may go on after its beginning. */
   readonly isStream: () => boolean;
-  /** Returns whether an answer was longer than the limit. */
-  readonly isTooLarge: () => boolean;
+  /** Returns which limit an answer went beyond; null for none. */
+  readonly excess: () => string | null;
   /** Returns why no further request can be sent; null if it can. */
   readonly refusal: () => Error | null;
   /** Returns where the newest answer came from, without its query, if requests are redirected; otherwise null. */
@@ -57,7 +57,7 @@ const capStream = (body: ReadableStream<Uint8Array>, count: CountBytes): Readabl
 
 /** Creates a counter of the bytes of each answer and of all. */
 const createCounter = () => {
-  let large = false;
+  let excess: string | null = null;
   let total = 0;
   const countAnswer = (): CountBytes => {
     let size = 0;
@@ -65,13 +65,13 @@ const createCounter = () => {
       size += bytes;
       total += bytes;
       if (size <= longestAnswer && total <= mostInAll) return null;
-      large = true;
-      return size > longestAnswer
-        ? "the answer is longer than 1 MiB"
-        : "the answers are longer than 8 MiB in all";
+      return (excess =
+        size > longestAnswer
+          ? "the answer is longer than 1 MiB"
+          : "the answers are longer than 8 MiB in all");
     };
   };
-  return { countAnswer, isTooLarge: () => large };
+  return { countAnswer, excess: () => excess };
 };
 
 /** Returns the id of a request to call a tool. */
@@ -118,7 +118,7 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
   let streams = 0;
   let status = 0;
   let isStream = false;
-  const { countAnswer, isTooLarge } = createCounter();
+  const { countAnswer, excess } = createCounter();
   let count = countAnswer();
   const inFlight = new Set<Promise<unknown>>();
   const answer = async (address: string, init: RequestInit | undefined): Promise<Response> => {
@@ -145,7 +145,7 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
   return {
     fetch: (url, init) => {
       // This request ends with its call, which must not wait for it.
-      if (isRest(init) && !isTooLarge()) return answer(String(url), init);
+      if (isRest(init) && excess() === null) return answer(String(url), init);
       // A stream on which the server may send at any time would keep the session awake.
       if (isGet(init) && streams === 0) return Promise.resolve(new Response(null, { status: 405 }));
       if (isGet(init)) streams -= 1;
@@ -159,7 +159,7 @@ export const createWire = ({ send: given, authorize }: Pick<McpEndpoint, "send" 
     },
     lastStatus: () => status,
     isStream: () => isStream,
-    isTooLarge,
+    excess,
     refusal: () => refusal() ?? denial,
     redirectedTo: () => redirectedTo,
     settled: () => {

@@ -17,7 +17,12 @@ export interface AuthorizationRequest {
 
 export type AuthorizationAnswer =
   /** Token; null if there is none yet: the server's challenge then names where to get one. */
-  | { readonly kind: "token"; readonly token: string | null }
+  | {
+      readonly kind: "token";
+      readonly token: string | null;
+      /** Tokens before it, which the server may still repeat. */
+      readonly earlier?: readonly string[];
+    }
   /** A person has to open this address and sign in; null if there is no person to ask. */
   | { readonly kind: "login"; readonly url: string | null }
   | { readonly kind: "failure"; readonly reason: string };

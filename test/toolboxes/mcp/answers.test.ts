@@ -149,6 +149,42 @@ test("TB-25: a session that is over, told under 400 with the call's id, is begun
   expect([outputs, calls]).toEqual([["seen", "seen"], 3]);
 });
 
+test("★ TB-25: a session that is over, told under 200, is begun anew once; another error of that session is not", async () => {
+  for (const [code, message, isOver] of [
+    [-32001, "Session not found", true],
+    [-32600, "Bad Request: No valid session ID provided", true],
+    [-32000, "Session with ID abc not found", true],
+    [-32000, "Session expired while the ship was at sea", true],
+    [-32000, "The browser's session was not found", false],
+    [-32602, "Invalid session: it names no ship", false],
+  ] as const) {
+    let calls = 0;
+    const server = await serverOf({
+      session: "one",
+      tools: () => [textTool("look")],
+      call: () => textResult("seen"),
+      before: (seen, response: ServerResponse) => {
+        if (seen.rpc !== "tools/call" || ++calls !== 2) return false;
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(JSON.stringify({ jsonrpc: "2.0", id: seen.id, error: { code, message } }));
+        return true;
+      },
+    });
+    const call = ["sea__look", {}] as const;
+    const bench = await servedBench({
+      servers: [`{ name: sea, url: "${server.url}", protocol: "2025" }`],
+      toolboxes: "[sea]",
+      turns: [[call], [call], ["Done."]],
+      hosts: [server.host],
+    });
+    await say(bench);
+    const begun = server.methods().filter((method) => method === "initialize").length;
+    expect([message, lastEvent(bench, "tool_call_end")["outcome"], calls, begun]).toEqual(
+      isOver ? [message, "ok", 3, 2] : [message, "error", 2, 1],
+    );
+  }
+});
+
 test("RE-T21: of a server's flood of requests in an answer a bounded number is answered", async () => {
   const server = await serverOf({
     tools: () => [textTool("look")],

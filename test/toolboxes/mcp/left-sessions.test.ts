@@ -6,7 +6,7 @@ import { coder, crew, delegate, lead, spawn, task, writer } from "../../support/
 import type { McpServerOptions, SeenRequest } from "../../support/mcp-server.ts";
 import { textResult, textTool } from "../../support/mcp-server.ts";
 import { said } from "../../support/scripts.ts";
-import { servedBench, serverOf } from "./support.ts";
+import { deployServed, servedBench, serverOf } from "./support.ts";
 
 /** Sessions of 2025 servers: whatever happens when one begins, it is ended once nobody uses it. */
 
@@ -159,4 +159,32 @@ test("★ TB-25: a list that comes after another run's list, whose session is in
   expect(server.begun()).toBe(2);
   expect(lastEvent(bench, "run_end")["state"]).toBe("completed");
   await expectOneAfterList(bench, server);
+});
+
+test("★ TB-25: a server that moves to another address is greeted there, sees no session of the old one, and is listed anew", async () => {
+  const [old, other] = [
+    await sessionServer(),
+    await sessionServer({ tools: () => [textTool("look"), textTool("see")] }),
+  ];
+  const options = (url: string): Parameters<typeof servedBench>[0] => ({
+    servers: [`{ name: sea, url: "${url}", protocol: "2025", new_tools: allow }`],
+    toolboxes: "[sea]",
+    turns: [[look], ["Done."], [look], ["Done."], [["sea__see", {}]], ["Done."]],
+    hosts: [old.host, other.host],
+  });
+  const bench = await servedBench(options(old.url));
+  await say(bench);
+  const before = old.seen.length;
+  await deployServed(bench, options(other.url));
+  await say(bench, "Again");
+  expect(other.seen.map(({ rpc, headers }) => [rpc, headers["mcp-session-id"]])).toEqual([
+    ["initialize", undefined],
+    ["notifications/initialized", "s1"],
+    ["tools/call", "s1"],
+  ]);
+  await say(bench, "And again");
+  expect(eventsOf(bench, "tool_call_end").map(({ output }) => output)).toEqual(["seen", "seen", "seen"]);
+  await expect.poll(() => [...other.open]).toEqual(["s2"]);
+  expect(other.seen.filter(({ http }) => http === "DELETE")).toHaveLength(1);
+  expect(old.seen).toHaveLength(before);
 });

@@ -42,11 +42,82 @@ test.each(answers)(
       turns: [[["sea__look", {}]], ["Done."]],
       hosts: [server.host],
     });
-    bench.send("Go");
-    await expect.poll(() => eventsOf(bench, "tool_call_end").length, { timeout: 3_000 }).toBe(1);
-    await bench.idle();
+    await say(bench);
+    expect(eventsOf(bench, "tool_call_end")).toHaveLength(1);
     expect(lastEvent(bench, "tool_call_end")).toMatchObject({ outcome: "unknown" });
     expect(server.methods().filter((method) => method === "tools/call")).toHaveLength(1);
+  },
+);
+
+test("TB-25: a list whose stream ends without it fails at once, not at its deadline", async () => {
+  for (const protocol of ["2025", "2026"]) {
+    const server = await serverOf({
+      tools: () => [textTool("look")],
+      call: () => textResult("never asked"),
+      before: ({ rpc }, response) => {
+        if (rpc !== "tools/list") return false;
+        response.writeHead(200, { "content-type": "text/event-stream" }).end("data: hello\n\n");
+        return true;
+      },
+    });
+    const bench = await servedBench({
+      servers: [`{ name: sea, url: "${server.url}", protocol: "${protocol}" }`],
+      toolboxes: "[sea]",
+      turns: [["Done."]],
+      hosts: [server.host],
+    });
+    await say(bench);
+    expect(lastEvent(bench, "mcp_status")).toMatchObject({
+      state: "failed",
+      error: "the answer was cut off",
+    });
+  }
+});
+
+const canary = "canary-token-0001-of-the-sea";
+
+const page = `<!doctype html>\n<title>Sign in to Harbour Wifi</title>\u0007${canary}`;
+
+const shownPage = "<!doctype html> <title>Sign in to Harbour Wifi</title>[secret:SEA_TOKEN]";
+
+test.each([
+  ["text/html; charset=utf-8", page, `text/html; charset=utf-8, beginning with ${shownPage}`],
+  ["application/json", page, `application/json, beginning with ${shownPage}`],
+  ["application/json", '{"error":"pay"}', 'application/json, beginning with {"error":"pay"}'],
+  ["text/plain", "", "text/plain, and nothing in it"],
+])(
+  "★ TB-24 TB-25: an answer of %s that is no MCP message is told as such, and no call is sent again",
+  async (type, body, told) => {
+    const because = `what answered does not speak MCP: it sent ${told}`;
+    for (const [trust, status, output] of [
+      [false, "unknown", `unknown: ${because}, so the call may or may not have taken effect.`],
+      [true, "error", `unavailable: the MCP server sea cannot be used now: ${because}; go on`],
+    ] as const) {
+      const server = await serverOf({
+        tools: () => [textTool("look", { annotations: { readOnlyHint: true } })],
+        call: () => textResult("never asked"),
+        before: ({ rpc }, response) => {
+          if (rpc === "tools/call") response.writeHead(200, { "content-type": type }).end(body);
+          return rpc === "tools/call";
+        },
+      });
+      const bench = await servedBench({
+        servers: [
+          `{ name: sea, url: "${server.url}", trust: ${trust}, headers: { Authorization: "Bearer \${SEA_TOKEN}" } }`,
+        ],
+        toolboxes: "[sea]",
+        turns: [[["sea__look", {}]], ["Done."]],
+        hosts: [server.host],
+        env: { SEA_TOKEN: canary },
+      });
+      await say(bench);
+      expect(lastEvent(bench, "tool_call_end")).toMatchObject({
+        outcome: status,
+        output: expect.stringContaining(output),
+      });
+      expect(lastEvent(bench, "mcp_status")).toMatchObject({ state: "failed", error: because });
+      expect(server.methods().filter((method) => method === "tools/call")).toHaveLength(1);
+    }
   },
 );
 

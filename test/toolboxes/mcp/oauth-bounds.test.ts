@@ -8,11 +8,12 @@ import { serverOf } from "./support.ts";
 
 /** What an authorization server does badly, and how much of it a tenant stores. */
 
-test("TB-27: an outage of the authorization server asks nobody to sign in, and a refresh ends it", async () => {
+test("★ TB-27: an outage of the authorization server, or a page of a proxy in its place, asks nobody to sign in, and a refresh ends it", async () => {
   const auth = await oauthOf();
   const sea = await protectedBy(auth);
-  const bench = await signedIn({ auth, sea });
-  for (const status of [503, 429]) {
+  const turns = Array.from({ length: 5 }, () => [[["sea__look", {}]], ["Done."]] as const).flat();
+  const bench = await signedIn({ auth, sea, turns });
+  for (const status of [503, 429, 200]) {
     auth.tokens.clear();
     Object.assign(auth.faults, { token: status, text: "<html>later</html>" });
     await say(bench);
@@ -24,6 +25,25 @@ test("TB-27: an outage of the authorization server asks nobody to sign in, and a
   await say(bench);
   expect(output(bench)).toBe("look done");
   expect(eventsOf(bench, "ask_user")).toHaveLength(1);
+});
+
+test("TB-27: a page in place of the metadata is told in a sentence", async () => {
+  const sea = await serverOf({
+    tools: () => [textTool("look")],
+    call: () => textResult("never asked"),
+    before: ({ http }, response) => {
+      if (http === "GET") response.writeHead(200, { "content-type": "text/html" }).end("<!doctype html>");
+      else response.writeHead(401, { "www-authenticate": "Bearer" }).end();
+      return true;
+    },
+  });
+  const bench = await benchOf({ auth: await oauthOf(), sea });
+  await say(bench);
+  expect(lastEvent(bench, "mcp_status")).toEqual({
+    server: "sea",
+    state: "failed",
+    error: "no token is available: the metadata of the authorization server cannot be used",
+  });
 });
 
 test("TB-27: a server without metadata of its own gets tokens that name its address", async () => {

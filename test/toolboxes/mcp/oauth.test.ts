@@ -305,6 +305,29 @@ test("TB-27: a server that repeats its token tells nobody: it is masked in resul
   expect(output(bench)).toBe("[secret:token of sea]");
 });
 
+test("★ TB-27: a token that was renewed, or replaced by a login, is masked like the new one if a server repeats it", async () => {
+  const auth = await oauthOf({ lifetime: 600 });
+  const known = new Set<string>();
+  const echo = await serverOf({
+    tools: () => [textTool("look")],
+    call: () => {
+      for (const token of auth.tokens.keys()) known.add(token);
+      return textResult([...known].join(" "));
+    },
+    before: protect({ by: () => auth }),
+  });
+  const bench = await benchOf({ auth, sea: echo });
+  await say(bench);
+  await signIn(bench, auth);
+  await bench.tick(545_000);
+  await say(bench, "Again");
+  expect([known.size, output(bench)]).toEqual([2, "[secret:token of sea] [secret:token of sea]"]);
+  auth.revoke();
+  await say(bench, "And again");
+  await signIn(bench, auth);
+  expect([known.size, output(bench)]).toEqual([3, Array(3).fill("[secret:token of sea]").join(" ")]);
+});
+
 test("TB-27: a server that changes who authorizes it gets a registration and a login of its own there", async () => {
   const [first, next] = [await oauthOf(), await oauthOf()];
   let by = first;

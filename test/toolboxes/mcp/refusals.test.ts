@@ -300,6 +300,7 @@ test("TB-25: the end of a server's session is not waited for without end", async
   const asked = Promise.withResolvers<void>();
   const endpoint: McpEndpoint = {
     url: "http://sea.example/mcp",
+    place: "here",
     transport: "streamable_http",
     protocol: "2025",
     redact: (value) => value,
@@ -311,7 +312,7 @@ test("TB-25: the end of a server's session is not waited for without end", async
         asked.resolve();
       }),
   };
-  const connection = { transport: "streamable_http", era: "legacy", session: "s1" };
+  const connection = { place: "here", transport: "streamable_http", era: "legacy", session: "s1" };
   const ended = mcp.end(endpoint, connection, new AbortController().signal);
   await asked.promise;
   deadline.abort();
@@ -319,11 +320,22 @@ test("TB-25: the end of a server's session is not waited for without end", async
 });
 
 test("TB-25: of a connection only the id of a session is kept for its end", () => {
-  const legacy = { transport: "streamable_http", era: "legacy", session: "s1", version: "2025-06-18" };
+  const legacy = {
+    place: "here",
+    transport: "streamable_http",
+    era: "legacy",
+    session: "s1",
+    version: "2025-06-18",
+  };
   expect(mcp.sessionOf({ ...legacy, more: "x".repeat(1_000_000) })).toEqual(legacy);
   expect(mcp.sessionOf({ ...legacy, session: "" })).toBeNull();
   expect(mcp.sessionOf({ ...legacy, session: "x".repeat(5_000) })).toBeNull();
-  const modern = { transport: "streamable_http", era: "modern", discover: { text: "x".repeat(1_000_000) } };
+  const modern = {
+    place: "here",
+    transport: "streamable_http",
+    era: "modern",
+    discover: { text: "x".repeat(1_000_000) },
+  };
   expect(mcp.sessionOf(modern)).toBeNull();
   expect(mcp.sessionOf(null)).toBeNull();
 });

@@ -1,10 +1,12 @@
 import { onTestFinished } from "vitest";
+import { createEngine } from "../../../src/engine/create.ts";
 import type { Tables } from "../../../src/engine/access/database.ts";
 import type { Bench } from "../../support/bench.ts";
 import { benchOf } from "../../engine/harness.ts";
 import type { McpServerOptions, TestMcpServer } from "../../support/mcp-server.ts";
 import { startMcpServer } from "../../support/mcp-server.ts";
 import { replies, said, scripted } from "../../support/scripts.ts";
+import { engineOptions, teamOf } from "../../support/teams.ts";
 
 /** Sessions on the bench whose team has MCP servers on loopback. */
 
@@ -34,8 +36,8 @@ interface ServedOptions {
   readonly files?: Readonly<Record<string, string>>;
 }
 
-/** A session of one agent with these servers. */
-export const servedBench = ({
+/** The YAML of a team of one agent with these servers, and the parts of its engine. */
+const servedTeam = ({
   servers,
   toolboxes,
   turns,
@@ -44,22 +46,31 @@ export const servedBench = ({
   agent = "",
   preset = "open",
   after = "off",
-  create = {},
   tables,
   files = {},
-}: ServedOptions): Promise<Bench> =>
-  benchOf(
-    scripted(
-      replies(...turns.map((pieces) => said(...pieces))),
-      agent,
-      `egress: { allow_http: true }\naccess: { hosts: [agents.example.com] }\nmcp_servers: [${servers.join(", ")}]`,
-    )
-      .replace("toolboxes: [probe]", `toolboxes: ${toolboxes}`)
-      .replace("{ preset: open }", `{ preset: ${preset}, after_untrusted: ${after} }`),
-    {
-      files,
-      env: { LIMPET_PRIVATE_EGRESS: hosts.join(","), ...env },
-      ...(tables === undefined ? {} : { tables }),
-    },
-    create,
-  );
+}: ServedOptions) => ({
+  yaml: scripted(
+    replies(...turns.map((pieces) => said(...pieces))),
+    agent,
+    `egress: { allow_http: true }\naccess: { hosts: [agents.example.com] }\nmcp_servers: [${servers.join(", ")}]`,
+  )
+    .replace("toolboxes: [probe]", `toolboxes: ${toolboxes}`)
+    .replace("{ preset: open }", `{ preset: ${preset}, after_untrusted: ${after} }`),
+  extras: {
+    files,
+    env: { LIMPET_PRIVATE_EGRESS: hosts.join(","), ...env },
+    ...(tables === undefined ? {} : { tables }),
+  },
+});
+
+/** A session of one agent with these servers. */
+export const servedBench = (options: ServedOptions): Promise<Bench> => {
+  const { yaml, extras } = servedTeam(options);
+  return benchOf(yaml, extras, options.create ?? {});
+};
+
+/** Deploys the session's team with other servers. */
+export const deployServed = async (bench: Bench, options: ServedOptions): Promise<void> => {
+  const { yaml, extras } = servedTeam(options);
+  bench.deploy(createEngine(engineOptions(await teamOf(yaml, extras), extras)));
+};

@@ -19,6 +19,11 @@ export interface ServerSighting {
   readonly allowNew: boolean;
 }
 
+/** Tools of a list, and the settings that decide with the approvals whether they may be used. */
+export type ToolCheck = Pick<ServerSighting, "server" | "lock" | "allowNew"> & {
+  readonly tools: NonNullable<ServerSighting["tools"]>;
+};
+
 /** Pins of a server above which those of the tools that it no longer offers are deleted, since it may name ever new ones. */
 const mostPins = 1_000;
 
@@ -46,7 +51,10 @@ const addPins = (
 };
 
 /** Returns the approved hashes: under a lock only those of an administrator, otherwise the first list, too. */
-const pinsOf = (tables: Tables, { server, lock }: ServerSighting): ReadonlyMap<string, string> =>
+const pinsOf = (
+  tables: Tables,
+  { server, lock }: Pick<ServerSighting, "server" | "lock">,
+): ReadonlyMap<string, string> =>
   new Map(
     tables
       .read(
@@ -64,7 +72,7 @@ const isListed = (tables: Tables, server: string): boolean =>
 const findChanges = (
   tools: NonNullable<ServerSighting["tools"]>,
   pins: ReadonlyMap<string, string>,
-  { lock, allowNew }: ServerSighting,
+  { lock, allowNew }: Pick<ServerSighting, "lock" | "allowNew">,
 ): readonly ToolChange[] =>
   tools.flatMap(({ name, hash }): ToolChange[] => {
     const own = pins.get(name);
@@ -142,6 +150,13 @@ const changesOf = (all: RunQuery, server: string): readonly ToolChange[] =>
       found: String(found),
     }),
   );
+
+/** Returns the tools of an earlier list that still wait for an approval in this form, which the newest list has, too. */
+export const checkTools = (tables: Tables, check: ToolCheck): readonly ToolChange[] => {
+  const newest = new Map(changesOf(tables.read, check.server).map(({ tool, found }) => [tool, found]));
+  const changes = findChanges(check.tools, pinsOf(tables, check), check);
+  return changes.filter(({ tool, found }) => newest.get(tool) === found);
+};
 
 /** Lists the servers that a tenant's sessions have used, with the changes found. */
 export const listServers = (tables: Tables): Json => ({
