@@ -15,7 +15,7 @@ import {
 } from "../../agent/transaction/draft.ts";
 import type { Archive } from "../define-operation.ts";
 import { okAnswer, parseParams, defineWrite } from "../define-operation.ts";
-import { ProblemError, refuse, refuseIfProblem, refuseField } from "../problems.ts";
+import { ProblemError, refuse, refuseIfProblem, refuseField, refuseMissingSession } from "../problems.ts";
 import type { ForkSourceReply, ForkSourceRequest } from "../rpc.ts";
 import { accessProblem, isCreated, titleSchema, viewAfter, requireRest } from "./session.ts";
 import type { Thread } from "../../agent/state/thread.ts";
@@ -208,7 +208,7 @@ export const readForkSource = (
   { principal, params }: ForkSourceRequest,
 ): ForkSourceReply => {
   try {
-    if (state === null) return refuse("not_found", "no such session");
+    if (state === null) return refuseMissingSession();
     refuseIfProblem(accessProblem(state, principal));
     const json = JSON.stringify(forkSourceOf(state, archive(), parseParams(forkSchema, params)));
     if (json.length <= longestSource) return { ok: true, json };

@@ -72,7 +72,9 @@ export const inputOperation = defineRead({
   params: z.strictObject({ input: z.string() }),
   run: ({ archive, state }, { input: id }) => {
     const found = waitingInputsOf(state).find((each) => each.id === id) ?? archive.input(id);
-    return found === null ? refuse("not_found", "no such input") : jsonAnswer(JSON.stringify(found));
+    return found === null
+      ? refuse("not_found", "This session has no such input.")
+      : jsonAnswer(JSON.stringify(found));
   },
 });
 
@@ -84,7 +86,9 @@ export const runOperation = defineRead({
   params: z.strictObject({ run: z.string() }),
   run: ({ archive, state }, { run: id }) => {
     const found = activeRuns(state).find((each) => each.id === id) ?? archive.run(id);
-    return found === null ? refuse("not_found", "no such run") : jsonAnswer(JSON.stringify(found));
+    return found === null
+      ? refuse("not_found", "This session has no such run.")
+      : jsonAnswer(JSON.stringify(found));
   },
 });
 
