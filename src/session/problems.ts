@@ -121,6 +121,17 @@ export const refuse = (
 export const refuseScope = (...scopes: readonly string[]): never =>
   refuse("scope_missing", `This needs the scope ${scopes.join(" or ")}.`, { meta: { scopes } });
 
+/** Refusal of a cursor beyond the newest event of a session. */
+export const cursorAheadProblem = (head: number): Problem => ({
+  code: "cursor_ahead",
+  detail: `The newest event of this session is ${head}; a later number belongs to another session.`,
+  meta: { head_seq: head },
+});
+
+export const refuseCursorAhead = (head: number): never => {
+  throw new ProblemError(cursorAheadProblem(head));
+};
+
 /** Milliseconds after which a busy session should be asked again: the end of its run is unknown. */
 export const busyRetryMs = 2_000;
 

@@ -14,7 +14,7 @@ import {
   takeFitting,
   wholeNumberSchema,
 } from "../paging.ts";
-import { refuse, refuseField } from "../problems.ts";
+import { refuse, refuseCursorAhead, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
 
@@ -111,10 +111,7 @@ export const eventsOperation = defineRead({
   }),
   alias: true,
   run: ({ archive, state, principal }, { after, before, types, thread, limit }) => {
-    if (after > state.head)
-      return refuse("cursor_ahead", `after: the newest event is ${state.head}`, {
-        meta: { head_seq: state.head },
-      });
+    if (after > state.head) return refuseCursorAhead(state.head);
     const wanted = types?.split(",");
     requireEventTypes(wanted ?? []);
     const { lines, read } = takeEvents(archive.events(after), {
