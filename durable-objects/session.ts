@@ -13,7 +13,7 @@ import {
   replacedMeanwhile,
 } from "../src/session/operations/workspace.ts";
 import { accessProblem } from "../src/session/operations/session.ts";
-import { ProblemError, workspaceProblem } from "../src/session/problems.ts";
+import { missingSession, ProblemError, workspaceProblem } from "../src/session/problems.ts";
 import { closeCodes } from "../src/session/frames.ts";
 import { awaitsLogin, settleLogins } from "../src/session/operations/answer.ts";
 import type {
@@ -214,7 +214,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
       const state = this.#session();
       const problem = accessProblem(state, principal);
       if (live === null || state === null || problem !== null)
-        return { ok: false, problem: problem ?? { code: "not_found", detail: "no such session" } };
+        return { ok: false, problem: problem ?? missingSession };
       const { id, createdAt, grants, head: seq } = state;
       const asked = this.#tenant(principal).grants({ session: id, createdAt, grants });
       const update = await requireReply(asked, "the tenant's grants cannot be read");

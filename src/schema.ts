@@ -240,12 +240,17 @@ const describeUnion = (issue: UnionIssue): string => {
     : describeWrong(issue, expected.join(" or "));
 };
 
+const formTexts: Readonly<Record<string, string>> = {
+  date: "a date such as 2026-11-30",
+  datetime: "a time such as 2026-11-30T09:00:00Z",
+};
+
 const describeForm = (issue: z.core.$ZodRawIssue): string => {
   if (issue.code === "not_multiple_of") return `the value must be a multiple of ${issue.divisor}`;
   if (issue.code !== "invalid_format") return "this value is not allowed here";
-  return issue.format === "regex"
-    ? `the text must match ${issue.pattern ?? "a pattern"}`
-    : `this is not a valid ${issue.format}`;
+  if (issue.format === "regex") return `the text must match ${issue.pattern ?? "a pattern"}`;
+  const expected = formTexts[issue.format];
+  return expected === undefined ? `this is not a valid ${issue.format}` : describeWrong(issue, expected);
 };
 
 /** Says in a sentence what is wrong with a value; as a `safeParse` option it stands in for zod's own messages. */

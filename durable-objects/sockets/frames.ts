@@ -7,7 +7,7 @@ import { closeCodes, streamLimits } from "../../src/session/frames.ts";
 import { createSnapshot } from "../../src/session/operations/queries.ts";
 import { accessProblem } from "../../src/session/operations/session.ts";
 import type { Problem } from "../../src/session/problems.ts";
-import { problemBody } from "../../src/session/problems.ts";
+import { cursorAheadProblem, problemBody } from "../../src/session/problems.ts";
 import type { SessionCall, SessionReply } from "../../src/session/rpc.ts";
 import type { TeamDirectory } from "../../src/engine/access/rpc.ts";
 import type { Connections } from "./connections.ts";
@@ -64,8 +64,7 @@ const handleHello = async (parts: FrameParts, socket: WebSocket, frame: HelloFra
   hellos.forget(socket);
   const { after, deltas } = frame;
   if (after !== undefined && after > now.head) {
-    const detail = `after: the newest event is ${now.head}`;
-    rejectFrame(parts, socket, { code: "cursor_ahead", detail, meta: { head_seq: now.head } });
+    rejectFrame(parts, socket, cursorAheadProblem(now.head));
     return connections.closeWithNotice(socket, closeCodes.bad_frame, "cursor ahead", now.head);
   }
   const welcome = {

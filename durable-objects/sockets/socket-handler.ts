@@ -7,7 +7,13 @@ import { clientFrameSchema, closeCodes, commandIdOf, streamLimits } from "../../
 import { parseInput } from "../../src/session/mistakes.ts";
 import { accessProblem } from "../../src/session/operations/session.ts";
 import type { Problem } from "../../src/session/problems.ts";
-import { problemBody, ProblemError, problemKinds, refuse } from "../../src/session/problems.ts";
+import {
+  missingSession,
+  problemBody,
+  ProblemError,
+  problemKinds,
+  refuse,
+} from "../../src/session/problems.ts";
 import type { Principal } from "../../src/session/rpc.ts";
 import type { FrameParts } from "./frames.ts";
 import { handleFrame, rejectFrame } from "./frames.ts";
@@ -30,7 +36,7 @@ const findOpenProblem = (
   principal: Principal | null,
   open: number,
 ): Problem | null => {
-  if (principal === null) return { code: "not_found", detail: "no such session" };
+  if (principal === null) return missingSession;
   const hidden = accessProblem(session, principal);
   if (hidden !== null) return hidden;
   if (!principal.scopes.includes("sessions:read"))

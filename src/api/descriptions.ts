@@ -6,7 +6,7 @@ import { getTenantObject, sessionIdPattern } from "../engine/access/names.ts";
 import { withReplyTimeout } from "../engine/access/replies.ts";
 import { isSet } from "../engine/secrets/secrets.ts";
 import { parseParams } from "../session/define-operation.ts";
-import { refuse, refuseField } from "../session/problems.ts";
+import { refuse, refuseField, refuseMissingSession } from "../session/problems.ts";
 import { describePlan, explainedCallSchema } from "../session/decisions.ts";
 import type { ExplainedCall } from "../session/decisions.ts";
 import { jsonResponse, requireAccepted, toResponse } from "./answers.ts";
@@ -97,7 +97,8 @@ export async function resetCooldowns(context: AuthorizedContext): Promise<Respon
     refuse("scope_missing", "All tenants share the models: only the operator's keys reset their cooldowns.");
   const known = [...new Set(configuredModelsOf(router).map(({ provider }) => provider))];
   const { provider } = path;
-  if (provider !== undefined && !known.includes(provider)) refuse("not_found", "there is no such provider");
+  if (provider !== undefined && !known.includes(provider))
+    refuse("not_found", `The team has no provider of this name. It has: ${known.join(", ")}.`);
   const named = provider === undefined ? known : [provider];
   await Promise.all(
     named.map((name) => callWithRetry(() => objects.ProviderGate.getByName(name).resetHealth(), true)),
@@ -140,7 +141,7 @@ const explainInSession = async (
   session: string,
   params: ExplainedCall,
 ): Promise<Response> => {
-  if (!sessionIdPattern.test(session)) refuse("not_found", "There is no such session.");
+  if (!sessionIdPattern.test(session)) refuseMissingSession();
   const { principal } = context;
   const stub = openSessionStub(context, session);
   return toResponse(

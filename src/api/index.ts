@@ -1,6 +1,6 @@
 import { Hono } from "hono";
 import { TrieRouter } from "hono/router/trie-router";
-import { ProblemError, refuse } from "../session/problems.ts";
+import { ProblemError, refuse, refuseMissingSession } from "../session/problems.ts";
 import type { Principal } from "../session/rpc.ts";
 import { sessionIdPattern } from "../engine/access/names.ts";
 import type {
@@ -73,7 +73,7 @@ function requireSessionId(context: AuthorizedContext): SessionRequestContext {
   if (principal.session !== undefined && principal.session !== session) {
     refuse("unauthenticated", "This token opens another session.");
   }
-  if (!sessionIdPattern.test(session)) refuse("not_found", "There is no such session.");
+  if (!sessionIdPattern.test(session)) refuseMissingSession();
   context.notes.session = session;
   return { ...context, session };
 }

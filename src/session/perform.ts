@@ -23,7 +23,7 @@ import {
 } from "./define-operation.ts";
 import { findOperation } from "./operations.ts";
 import { accessProblem } from "./operations/session.ts";
-import { ProblemError, refuse, refuseIfProblem, refuseScope } from "./problems.ts";
+import { ProblemError, refuse, refuseIfProblem, refuseMissingSession, refuseScope } from "./problems.ts";
 import type { PerformedReply, Principal, SessionCall, SessionReply } from "./rpc.ts";
 
 /** Defines what an operation may use of its session, over HTTP and sockets alike. */
@@ -107,7 +107,7 @@ const performRead = (
   operation: ReadOperation,
   { principal, params }: SessionCall,
 ): PerformedReply => {
-  const state = context.read() ?? refuse("not_found", "no such session");
+  const state = context.read() ?? refuseMissingSession();
   const { rules, agentOf, items } = context;
   const reads = { state, archive: context.archive(), rules, principal, now: context.now(), agentOf, items };
   return { ok: true, ...operation.run(reads, params), seq: state.head, replayed: false };

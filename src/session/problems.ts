@@ -121,20 +121,33 @@ export const refuse = (
 export const refuseScope = (...scopes: readonly string[]): never =>
   refuse("scope_missing", `This needs the scope ${scopes.join(" or ")}.`, { meta: { scopes } });
 
+/** Refusal of a cursor beyond the newest event of a session. */
+export const cursorAheadProblem = (head: number): Problem => ({
+  code: "cursor_ahead",
+  detail: `The newest event of this session is ${head}; a later number belongs to another session.`,
+  meta: { head_seq: head },
+});
+
+export const refuseCursorAhead = (head: number): never => {
+  throw new ProblemError(cursorAheadProblem(head));
+};
+
 /** Milliseconds after which a busy session should be asked again: the end of its run is unknown. */
 export const busyRetryMs = 2_000;
 
-/** What is unknown, deleted or another tenant's looks the same, whoever found it missing; an address without a route has `meta`. */
-const missingProblem: Problem = {
+/** Refusal of a session that is unknown, deleted or another tenant's: it looks the same, whoever finds it missing. */
+export const missingSession: Problem = {
   code: "not_found",
-  detail: "There is nothing under this address for this credential.",
+  detail: "There is no such session for this credential.",
+};
+
+export const refuseMissingSession = (): never => {
+  throw new ProblemError(missingSession);
 };
 
 /** Builds the JSON of a problem for HTTP answers and `error` frames; a frame has no request id. */
 export function problemBody(problem: Problem, requestId?: string): Readonly<Record<string, unknown>> {
-  const isMissing =
-    problem.code === "not_found" && problem.errors === undefined && problem.meta === undefined;
-  const { code, detail, retryAfterMs, errors, meta } = isMissing ? missingProblem : problem;
+  const { code, detail, retryAfterMs, errors, meta } = problem;
   const { status, title, retryable } = problemKinds[code];
   return {
     type: `urn:limpet:problem:${code}`,

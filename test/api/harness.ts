@@ -1,3 +1,4 @@
+import { missingSession } from "../../src/session/problems.ts";
 import { recordDelivered } from "../../src/engine/access/tenant/audit.ts";
 import { allScopes } from "../../src/session/rpc.ts";
 import type { FileChangeReport, Principal, SessionCall, SessionReply } from "../../src/session/rpc.ts";
@@ -90,7 +91,7 @@ export const accepted = (value: unknown, more: Partial<SessionReply & { ok: true
   replayed: false,
   ...more,
 });
-const unknown: SessionReply = { ok: false, problem: { code: "not_found", detail: "no session here" } };
+const unknown: SessionReply = { ok: false, problem: missingSession };
 
 const jsonOf = (text: string): unknown => {
   try {
@@ -200,7 +201,7 @@ export function setUp({
   };
   const absent: SessionStub = {
     perform: async () => unknown,
-    fetch: async () => Response.json({ code: "not_found", detail: "none" }, { status: 404 }),
+    fetch: async () => Response.json(missingSession, { status: 404 }),
     reportFileChange: async () => unknown,
     explainCall: async () => unknown,
   };

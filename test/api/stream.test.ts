@@ -34,6 +34,17 @@ async function until(reader: ReadableStreamDefaultReader<Uint8Array>, text: stri
   return read;
 }
 
+test("AP-21: who accepts a page before a stream gets the page", async () => {
+  const { call, session } = setUp();
+  await session(anId(), () => accepted({ data: [], next_after: 0, head_seq: 0 }));
+  const page = await call("GET", path, undefined, { Accept: "application/json, text/event-stream" });
+  expect(await page.json()).toEqual({ data: [], next_after: 0, head_seq: 0 });
+  const { socket, answer } = await open("", { Accept: "text/event-stream, application/json" });
+  await socket.received(1);
+  socket.say({ type: "welcome" });
+  expect((await answer).headers.get("Content-Type")).toContain("text/event-stream");
+});
+
 test("AP-23: SSE names events by type, numbers durable ones only, and carries deltas and items", async () => {
   const { socket, answer, requests } = await open("?after=3");
   await socket.received(1);

@@ -50,6 +50,7 @@ test("AP-18: with wait the answer is 200 with the run once it ended, and the soc
   expect(socket.isClosed()).toBe(true);
   expect(calls.map(({ op, params }) => [op, params])).toEqual([
     ["send", { content: "hi" }],
+    ["get", {}],
     ["run", { run: "run_1" }],
   ]);
 });
@@ -170,7 +171,7 @@ test("AP-18: a wait for time does not end the waiting", async () => {
   socket.say({ type: "live", seq: 5 }, event(6, "run_waiting", { on: [{ kind: "retry" }] }, "run_1"));
   socket.say(event(9, "run_end", {}, "run_1"));
   expect((await answer).status).toBe(200);
-  expect(calls.map(({ op }) => op)).toEqual(["send", "get", "run"]);
+  expect(calls.map(({ op }) => op)).toEqual(["send", "get", "get", "run"]);
 });
 
 test("AP-18: an ask in the replay counts only if it is still open once the stream is live", async () => {

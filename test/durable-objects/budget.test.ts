@@ -66,6 +66,14 @@ test("SE-28 AP-19: a run asks for more, hibernates, and goes on with an answer t
   expect(ends.map(({ data }) => data)).toMatchObject([{ state: "completed", reason: "end_turn" }]);
 });
 
+test("AP-18 SE-28: who waits for a run that cannot begin without a higher limit is told of its ask at once", async () => {
+  const budget = { max_tokens: 10, on_exceeded: "ask" };
+  const session = await create("capped", undefined, { budget });
+  const { status, body } = await session.call("POST", "/messages", { body: { content: "Go", wait: 8 } });
+  const asks = [{ id: await openAsk(session), kind: "budget" }];
+  expect({ status, body }).toMatchObject({ status: 202, body: { status: "applied", asks } });
+});
+
 test("RE-4: a run draws one lease of its tenant's day, and gives back what it did not use", async () => {
   const { body } = await api("POST", "/keys", {
     body: { tenant: "frugal", scopes: ["sessions:read", "sessions:write"] },

@@ -28,6 +28,14 @@ test("AG-42 AG-43: values and tasks are read over the API, also after an evictio
     expect((await api("GET", `/sessions/s_${"z".repeat(26)}/${store}`)).status).toBe(404);
 });
 
+test("AP-10: a 404 tells a session that is missing from what is missing in a session", async () => {
+  const { call } = await create("capped");
+  const own = await call("GET", "/runs/run_9");
+  expect(own.body).toMatchObject({ code: "not_found", detail: "This session has no such run." });
+  const { body } = await api("GET", `/sessions/s_${"z".repeat(26)}/runs/run_9`);
+  expect(body).toMatchObject({ code: "not_found", detail: "There is no such session for this credential." });
+});
+
 test("AG-47: notes of the tenant's scope reach another session, through crashes, and the API shows them", async () => {
   const writer = await create("shelf");
   await writer.send("in1", "Write");

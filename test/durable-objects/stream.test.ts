@@ -147,7 +147,11 @@ test("RE-V2: cursors that are none are refused; one ahead of the log is told the
   const ahead = await session.call("GET", `/events?after=${log.length + 1}`);
   expect(ahead).toMatchObject({
     status: 409,
-    body: { code: "cursor_ahead", meta: { head_seq: log.length } },
+    body: {
+      code: "cursor_ahead",
+      detail: `The newest event of this session is ${log.length}; a later number belongs to another session.`,
+      meta: { head_seq: log.length },
+    },
   });
   const watch = await session.watch({ after: log.length + 1 });
   const error = await watch.until(({ type }) => type === "error");

@@ -209,6 +209,19 @@ test("AP-70: a port that is taken is told before anything starts, with a command
   expect([0, port]).not.toContain(Number(free));
 });
 
+test("AP-70: the team default is served by its name, too", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "limpet-start-"));
+  const options = ["--env", "default", "--port", String(await freePort()), `--persist-to=${folder}`];
+  const started = startGroup("npm", ["-s", "start", "--", ...options], { cwd: project.folder });
+  try {
+    const served = started.until("it serves", () => /^team +default: /m.test(started.output()) || null);
+    expect(await Promise.race([served, started.ended])).toBe(true);
+  } finally {
+    await started.kill();
+    rmSync(folder, { recursive: true, force: true });
+  }
+});
+
 test("AP-70: a team that does not exist is an error with the way out, even at a port that is taken", async () => {
   const args = ["-s", "start", "--", "--env", "nobody", "--port", String(port)];
   const started = startGroup("npm", args, { cwd: project.folder });

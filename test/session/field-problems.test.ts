@@ -182,21 +182,23 @@ test("AP-10: what is wrong with the input of a create stands below its input", a
   expect(bench.perform("get")).toMatchObject({ ok: false });
 });
 
-test("AP-10 RE-T5: what an address names stays unknown without a word more", async () => {
+test("AP-10: a session says which of its things an address names in vain", async () => {
   const { bench } = await play(once);
-  for (const [op, params] of [
-    ["run", { run: "run_9" }],
-    ["input", { input: "in_9" }],
-  ] as const) {
+  const answer = { ask: "ask_9", decision: "cancel" };
+  const cases: readonly [OperationName, object, string][] = [
+    ["run", { run: "run_9" }, "This session has no such run."],
+    ["input", { input: "in_9" }, "This session has no such input."],
+    ["edit_input", { input: "in_9", place: 0 }, "This session has no such input."],
+    ["answer", answer, "This session has no such ask."],
+    ["read_upload", { file: "file_9" }, "This session keeps no such file."],
+    ["state", {}, "No agent of this session has the toolbox state."],
+  ];
+  for (const [op, params, detail] of cases) {
     const reply = bench.perform(op, params);
-    expect(reply.ok ? {} : problemBody(reply.problem)).toEqual({
-      type: "urn:limpet:problem:not_found",
-      title: "Not found",
-      status: 404,
-      code: "not_found",
-      detail: "There is nothing under this address for this credential.",
-      retryable: false,
-    });
+    expect([op, reply.ok ? {} : problemBody(reply.problem)]).toEqual([
+      op,
+      expect.objectContaining({ status: 404, code: "not_found", detail }),
+    ]);
   }
 });
 

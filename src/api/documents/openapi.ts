@@ -52,12 +52,17 @@ const headerParameters = ({ route, headers }: DescribedRoute): readonly SchemaOb
   })),
 ];
 
-const queryParameters = ({ query }: DescribedRoute, schemas: SchemaCollection): readonly SchemaObject[] => {
-  if (query === null) return [];
-  const { properties = {}, required = [] } = schemas.place(query, "input") as {
-    readonly properties?: Readonly<Record<string, SchemaObject>>;
-    readonly required?: readonly string[];
-  };
+/** Returns the fields of a route's query, with those that it needs. */
+const queryFields = ({ query }: DescribedRoute, schemas: SchemaCollection): QueryFields =>
+  query === null ? {} : schemas.place(query, "input");
+
+interface QueryFields {
+  readonly properties?: Readonly<Record<string, SchemaObject>>;
+  readonly required?: readonly string[];
+}
+
+const queryParameters = (described: DescribedRoute, schemas: SchemaCollection): readonly SchemaObject[] => {
+  const { properties = {}, required = [] } = queryFields(described, schemas);
   return Object.entries(properties).map(([name, { description, ...schema }]) => ({
     name,
     in: "query",
@@ -71,12 +76,29 @@ const queryParameters = ({ query }: DescribedRoute, schemas: SchemaCollection): 
 const withExample = (content: SchemaObject, example: unknown): SchemaObject =>
   example === undefined ? content : { ...content, example };
 
-const mediaOf = (kinds: Readonly<Record<string, string>>): SchemaObject =>
+const bytes = { type: "string", format: "binary" };
+
+/** Describes a text, bytes, or a form, whose fields are those of the query besides its file. */
+const mediaSchema = (type: string, description: string, fields: QueryFields): SchemaObject =>
+  type === "multipart/form-data"
+    ? {
+        type: "object",
+        description,
+        properties: { file: { ...bytes, description: "The file." }, ...fields.properties },
+        required: ["file"],
+      }
+    : { ...(type.startsWith("text/") ? { type: "string" } : bytes), description };
+
+const mediaOf = (kinds: Readonly<Record<string, string>>, fields: QueryFields = {}): SchemaObject =>
   Object.fromEntries(
-    Object.entries(kinds).map(([type, description]) => [type, { schema: { type: "string", description } }]),
+    Object.entries(kinds).map(([type, description]) => [
+      type,
+      { schema: mediaSchema(type, description, fields) },
+    ]),
   );
 
-const requestBody = ({ id, body, bodies }: DescribedRoute, schemas: SchemaCollection): SchemaObject => {
+const requestBody = (described: DescribedRoute, schemas: SchemaCollection): SchemaObject => {
+  const { id, body, bodies } = described;
   if (body === null && Object.keys(bodies).length === 0) return {};
   const json =
     body === null
@@ -87,7 +109,7 @@ const requestBody = ({ id, body, bodies }: DescribedRoute, schemas: SchemaCollec
             examples.requests[id],
           ),
         };
-  const content = { ...json, ...mediaOf(bodies) };
+  const content = { ...json, ...mediaOf(bodies, queryFields(described, schemas)) };
   return { requestBody: { required: body?.isOptional !== true, content } };
 };
 

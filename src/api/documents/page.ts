@@ -231,7 +231,9 @@ const streamText = `## Follow a session live
 A session is a log of events, numbered \`seq\` 1, 2, 3 … without gaps. Whoever names the last one that they have seen gets
 every later one, once and in order, over any of three ways: \`GET S/events?after=N\` page by page, the same address as
 server-sent events (\`Accept: text/event-stream\`; the id of each is its \`seq\`, so browsers resume by themselves), or the
-WebSocket, which also takes commands.
+WebSocket, which also takes commands. As server-sent events come its frames, too, such as
+\`welcome\`, \`live\`, \`delta\` and \`bye\`, without an id; each 15 s there is a \`heartbeat\`, and who hears nothing for longer
+connects again.
 
 Text in the making comes as *deltas*, live only: an event opens an item (\`llm_text\`, \`llm_reasoning\`, \`llm_tool_prepare\`,
 \`tool_call_start\`), deltas grow it, and the event that closes it (\`message_added\`, \`tool_call_end\`) has the whole. Who

@@ -19,9 +19,11 @@ const heartbeatText = utf8.encode("event: heartbeat\ndata: {}\n\n");
 
 const probeText = utf8.encode(":\n\n");
 
-/** Returns whether the request asks for a stream rather than a page. */
-export const wantsStream = (request: Request, query: URLSearchParams): boolean =>
-  query.get("live") === "sse" || /\btext\/event-stream\b/.test(request.headers.get("Accept") ?? "");
+/** Returns whether the request asks for a stream rather than a page: generated clients accept both, the page first. */
+export const wantsStream = (request: Request, query: URLSearchParams): boolean => {
+  const [first] = /text\/event-stream|application\/json/.exec(request.headers.get("Accept") ?? "") ?? [];
+  return query.get("live") === "sse" || first === "text/event-stream";
+};
 
 /** Formats a frame for SSE: only durable events have an `id`, so that `Last-Event-ID` is a `seq`. */
 function eventText(frame: ServerFrame): string {

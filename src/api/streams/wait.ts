@@ -200,14 +200,8 @@ async function followToOutcome(
   { input, run, seq }: Receipt,
   over: AbortSignal,
 ): Promise<WaitOutcome> {
-  let progress: InputProgress = {
-    seq,
-    run,
-    live: false,
-    doubtful: run === null,
-    asking: run === null,
-    outcome: null,
-  };
+  // The run may wait already: the commit that took the input opens an ask where no budget allows a call.
+  let progress: InputProgress = { seq, run, live: false, doubtful: true, asking: true, outcome: null };
   while (progress.outcome === null && !over.aborted) {
     try {
       const next = await watchInput(context, input, progress, over);

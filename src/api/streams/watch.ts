@@ -1,6 +1,6 @@
 import { limitForSocket } from "../../engine/access/authenticate.ts";
 import type { Problem } from "../../session/problems.ts";
-import { ProblemError } from "../../session/problems.ts";
+import { missingSession, ProblemError } from "../../session/problems.ts";
 import { openSessionStub } from "../calls.ts";
 import type { SessionRequestContext } from "../context.ts";
 import { callWithRetry } from "../platform.ts";
@@ -58,7 +58,7 @@ function closeProblem(code: number): Problem {
       return { code: "scope_missing", detail: "This credential may not watch the session." };
     case 4404:
     case 4410:
-      return { code: "not_found", detail: "" };
+      return missingSession;
     case 4429:
       return { code: "too_many_connections", detail: "The session has too many watchers: close some." };
     default:

@@ -310,13 +310,21 @@ const isFree = async (team: string, sessions: string, port: number, url: string)
   return false;
 };
 
+/** Takes the team out of the options, and gives wrangler its environment: the team default has none. */
+const takeTeam = (given: readonly string[]): { readonly team: string; readonly rest: readonly string[] } => {
+  const { value: long, rest: others } = takeOption(given, "--env");
+  const { value: short, rest } = takeOption(others, "-e");
+  const team = long ?? short ?? "default";
+  return { team, rest: team === "default" ? rest : [...rest, "--env", team] };
+};
+
 /** Serves the team until wrangler is stopped. */
 const serve = async (given: readonly string[]): Promise<void> => {
   const { value: ip, rest: others } = takeOption(given, "--ip");
   const host = ip ?? "localhost";
   const { value: wanted, rest: more } = takeOption(others, "--port");
-  const { value: folder, rest } = takeOption(more, "--persist-to");
-  const team = takeOption(rest, "--env").value ?? takeOption(rest, "-e").value ?? "default";
+  const { value: folder, rest: most } = takeOption(more, "--persist-to");
+  const { team, rest } = takeTeam(most);
   const sessions = folder ?? `.wrangler/state/${team}`;
   const args = [...rest, "--persist-to", sessions];
   const port = readPort(wanted ?? readDevPort(readWranglerFile(root)) ?? "8787");

@@ -250,7 +250,8 @@ const rememberApproval = (context: WriteContext, ask: Ask, { scope, tool, patter
 
 /** Finds the ask that an answer names, if its sender may answer asks of that kind. */
 const findAsk = ({ draft, archive, principal }: WriteContext, id: string): Ask => {
-  const ask = ownEntry(draft.state.asks, id) ?? archive.ask(id) ?? refuse("not_found", "no such ask");
+  const ask =
+    ownEntry(draft.state.asks, id) ?? archive.ask(id) ?? refuse("not_found", "This session has no such ask.");
   const scope = answerScopeOf(ask.kind);
   return principal.scopes.includes(scope) ? ask : refuseScope(scope);
 };

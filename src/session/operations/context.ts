@@ -124,7 +124,7 @@ const findRequestedCall = (
     number === undefined ? calls.findLast(({ row }) => row.purpose !== "repair") : calls[number - 1];
   if (found?.row.saw === undefined)
     return calls.length === 0
-      ? refuse("not_found", "no such turn, or none of its requests was sent")
+      ? refuse("not_found", "This run has no such turn, or none of its requests was sent.")
       : refuseField(
           "not_found",
           "/call",
@@ -163,15 +163,15 @@ const showContext = (
   const now = callWithChatAt(parts, row, saw);
   const agent = parts.agentOf(row.agent, saw.override, callerConstraintsOf(parts, row));
   if (agent.missing !== null)
-    return refuse("not_found", `this deployment lacks what this turn was made with: ${agent.missing}`);
+    return refuse("not_found", `This deployment lacks what this turn was made with: ${agent.missing}.`);
   const target = findNamedTarget(agent.targets, saw.target);
   if (target === undefined)
-    return refuse("not_found", "this deployment no longer has the model of this turn");
+    return refuse("not_found", "This deployment no longer has the model of this turn.");
   const request = rebuildRequest(parts, now, saw, agent, target);
   const body = target.completer.body?.(request) ?? null;
   if (format === "provider")
     return body === null
-      ? refuse("not_found", "this provider does not expose its wire format")
+      ? refuse("not_found", "This provider does not expose its wire format.")
       : jsonAnswer(body);
   const verified = isSentRequest(target, request, saw);
   const previous = before?.saw === undefined ? null : callWithChatAt(parts, before, before.saw);

@@ -15,7 +15,14 @@ import {
 } from "../../agent/transaction/draft.ts";
 import type { Archive } from "../define-operation.ts";
 import { createdAnswer, okAnswer, parseParams, defineWrite } from "../define-operation.ts";
-import { ProblemError, refuse, refuseIfProblem, refuseField } from "../problems.ts";
+import {
+  ProblemError,
+  refuse,
+  refuseCursorAhead,
+  refuseIfProblem,
+  refuseField,
+  refuseMissingSession,
+} from "../problems.ts";
 import type { ForkSourceReply, ForkSourceRequest } from "../rpc.ts";
 import { accessProblem, isCreated, titleSchema, viewAfter, requireRest } from "./session.ts";
 import type { Thread } from "../../agent/state/thread.ts";
@@ -50,10 +57,7 @@ const findPastView = (
 ): PastView => {
   if (files === "restore")
     return refuseField("no_file_snapshot", "/files", "the sandbox has no snapshot of the files; use keep");
-  if (typeof at === "number" && at > state.head)
-    return refuse("cursor_ahead", `at: the newest event is ${state.head}`, {
-      meta: { head_seq: state.head },
-    });
+  if (typeof at === "number" && at > state.head) return refuseCursorAhead(state.head);
   const [, pos] = typeof at === "number" ? [] : (messagePattern.exec(at) ?? []);
   const place = typeof at === "number" ? { seq: at } : pos === undefined ? null : { pos: Number(pos) };
   return (
@@ -208,7 +212,7 @@ export const readForkSource = (
   { principal, params }: ForkSourceRequest,
 ): ForkSourceReply => {
   try {
-    if (state === null) return refuse("not_found", "no such session");
+    if (state === null) return refuseMissingSession();
     refuseIfProblem(accessProblem(state, principal));
     const json = JSON.stringify(forkSourceOf(state, archive(), parseParams(forkSchema, params)));
     if (json.length <= longestSource) return { ok: true, json };

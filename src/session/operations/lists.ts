@@ -235,7 +235,7 @@ export const openAsksPage = (reads: AskSource): Page<string> =>
 
 const requireToolbox = ({ rules }: ReadContext, toolbox: string): void => {
   if (!rules.stores.listed.has(toolbox))
-    refuse("not_found", `no agent of this session has the toolbox ${toolbox}`);
+    refuse("not_found", `No agent of this session has the toolbox ${toolbox}.`);
 };
 
 const showState = (context: ReadContext): CommandAnswer => {

@@ -14,7 +14,7 @@ import {
   takeFitting,
   wholeNumberSchema,
 } from "../paging.ts";
-import { refuse, refuseField } from "../problems.ts";
+import { refuse, refuseCursorAhead, refuseField } from "../problems.ts";
 import { activeRuns, newestRuns, openAsksPage, threadViews } from "./lists.ts";
 import { sessionView } from "./session.ts";
 
@@ -67,7 +67,7 @@ export const inputOperation = defineRead({
   params: z.strictObject({ input: z.string() }),
   run: ({ archive, state }, { input: id }) => {
     const found = waitingInputsOf(state).find((each) => each.id === id) ?? archive.input(id);
-    return found === null ? refuse("not_found", "no such input") : okAnswer(found);
+    return found === null ? refuse("not_found", "This session has no such input.") : okAnswer(found);
   },
 });
 
@@ -79,7 +79,7 @@ export const runOperation = defineRead({
   params: z.strictObject({ run: z.string() }),
   run: ({ archive, state }, { run: id }) => {
     const found = activeRuns(state).find((each) => each.id === id) ?? archive.run(id);
-    return found === null ? refuse("not_found", "no such run") : okAnswer(found);
+    return found === null ? refuse("not_found", "This session has no such run.") : okAnswer(found);
   },
 });
 
@@ -102,10 +102,7 @@ export const eventsOperation = defineRead({
   }),
   alias: true,
   run: ({ archive, state, principal }, { after, before, types, thread, limit }) => {
-    if (after > state.head)
-      return refuse("cursor_ahead", `after: the newest event is ${state.head}`, {
-        meta: { head_seq: state.head },
-      });
+    if (after > state.head) return refuseCursorAhead(state.head);
     const wanted = types?.split(",");
     requireEventTypes(wanted ?? []);
     const { lines, read } = takeEvents(archive.events(after), {

@@ -249,7 +249,9 @@ const refuseAppliedInput = (): never =>
 const requireWaitingInput = (context: WriteContext, id: string): Input => {
   const found = findWaitingInput(context, id);
   if (found !== undefined) return found;
-  return context.archive.input(id) === null ? refuse("not_found", "no such input") : refuseAppliedInput();
+  return context.archive.input(id) === null
+    ? refuse("not_found", "This session has no such input.")
+    : refuseAppliedInput();
 };
 
 export const withdrawOperation = defineWrite({

@@ -14,7 +14,14 @@ import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { CommandAnswer, SessionRules, WriteContext } from "../define-operation.ts";
 import { createdAnswer, okAnswer, wellFormedText, defineRead, defineWrite } from "../define-operation.ts";
 import type { Problem } from "../problems.ts";
-import { busyRetryMs, ProblemError, refuse, refuseField, refuseIfProblem } from "../problems.ts";
+import {
+  busyRetryMs,
+  missingSession,
+  ProblemError,
+  refuse,
+  refuseField,
+  refuseIfProblem,
+} from "../problems.ts";
 import type { Principal } from "../rpc.ts";
 import {
   totalsView,
@@ -356,7 +363,7 @@ export const deleteOperation = defineWrite({
 export const accessProblem = (session: Session | null, principal: Principal): Problem | null => {
   const { tenant, session: only, made } = principal;
   if (session === null || session.tenant !== tenant || (only !== undefined && only !== session.id))
-    return { code: "not_found", detail: "no such session" };
+    return missingSession;
   return only === undefined || made === session.createdAt
     ? null
     : { code: "unauthenticated", detail: "this token's session was deleted; mint one for the new session" };

@@ -227,7 +227,7 @@ export const readUploadOperation = defineRead({
     const upload =
       uploadsOf(context).find(({ id, blob }) => id === file || blob === file) ??
       findAttachment(context, file);
-    if (upload === undefined) return refuse("not_found", "no such file");
+    if (upload === undefined) return refuse("not_found", "This session keeps no such file.");
     const bytes = format === "bytes" ? { data: context.archive.media(upload.blob) } : {};
     return okAnswer({ ...viewOf(upload), ...bytes });
   },

@@ -18,7 +18,7 @@ import {
   defineRead,
   defineWrite,
 } from "../define-operation.ts";
-import { refuse, refuseIfProblem, refuseField } from "../problems.ts";
+import { missingSession, refuse, refuseIfProblem, refuseField } from "../problems.ts";
 import type { Problem } from "../problems.ts";
 import type { FileChangeReport, PerformedReply, SessionReply } from "../rpc.ts";
 import { base64Of, storeBlob, requireUploadSpace, uploadDataSchema } from "./uploads.ts";
@@ -222,10 +222,7 @@ export const unpackOperation = defineWrite({
 
 const nothingKnown: SessionReply = { ok: true, status: 204, json: "", seq: 0, replayed: false };
 
-const deletedMeanwhile: SessionReply = {
-  ok: false,
-  problem: { code: "not_found", detail: "no such session" },
-};
+const deletedMeanwhile: SessionReply = { ok: false, problem: missingSession };
 
 /** Refusal for a session that was deleted, or migrated to another revision, while its workspace was made ready. */
 export const replacedMeanwhile: Problem = {

@@ -446,6 +446,23 @@ test("AP-50: the headers that routes take stand at them, and so does what only a
   expect(named("events", "query")).toEqual(expect.arrayContaining(["after", "live", "deltas"]));
 });
 
+test("AP-50: a generator of clients learns what is bytes, and the fields of a form", () => {
+  const operations = Object.values(openapi["paths"] as Fields).flatMap((methods) =>
+    Object.values(methods as Fields),
+  ) as Fields[];
+  const bodyOf = (id: string): unknown =>
+    operations.find(({ operationId }) => operationId === id)?.["requestBody"];
+  const binary = expect.objectContaining({ type: "string", format: "binary" });
+  const octets = { "application/octet-stream": { schema: binary } };
+  const text = expect.objectContaining({ type: "string" });
+  const form = { type: "object", required: ["file"], properties: { file: binary, name: text, path: text } };
+  expect(bodyOf("write_file")).toMatchObject({ content: octets });
+  expect(bodyOf("unpack")).toMatchObject({ content: { "application/x-tar": { schema: binary } } });
+  expect(bodyOf("upload")).toMatchObject({ content: { ...octets, "multipart/form-data": { schema: form } } });
+  const [read] = operations.filter(({ operationId }) => operationId === "read_file");
+  expect(read).toMatchObject({ responses: { 200: { content: octets }, 206: { content: octets } } });
+});
+
 test("AP-50: the reference page is the one of the code (vitest -u writes it anew)", async () => {
   await expect(createReference()).toMatchFileSnapshot("../../../src/api/reference.md");
 });

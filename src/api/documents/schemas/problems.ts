@@ -17,7 +17,7 @@ export const problemSentences: Readonly<Record<ProblemCode, string>> = {
   scope_missing: "The credential is valid but lacks the scope that `meta.scopes` names. Use another key.",
   origin_not_allowed: "The page's origin is not in `access.origins` of the team. Add it and deploy.",
   not_found:
-    "There is nothing at this address for this credential; for an unknown address `meta.nearest` names a known one.",
+    "There is nothing at this address for this credential: the detail names what is missing, and for an unknown address `meta.nearest` a known one.",
   unknown_agent: "The team has no such agent; the answer lists those that it has.",
   method_not_allowed: "The address accepts other methods, which `Allow` lists.",
   session_busy:
