@@ -126,7 +126,7 @@ test("TB-29: of each stream the first and last part are kept, in order, whatever
             .filter((event) => event.stream === stream)
             .map(({ data }) => new TextDecoder().decode(data))
             .join("");
-          const [head = "", tail] = text.split(/\n\[\d+ bytes omitted\]\n/);
+          const [head = "", tail] = text.split(/\n\[\d+ bytes not kept\]\n/);
           if (tail === undefined) expect(head).toBe(whole[stream]);
           else {
             expect([whole[stream].startsWith(head), whole[stream].endsWith(tail)]).toEqual([true, true]);
@@ -138,6 +138,23 @@ test("TB-29: of each stream the first and last part are kept, in order, whatever
       },
     ),
   );
+});
+
+test("TB-28: a reader that got what is dropped later is not told that it missed it", () => {
+  const log = createOutputLog(100);
+  const print = (): void => log.append("stdout", new TextEncoder().encode("x".repeat(250)));
+  print();
+  const first = log.after(0);
+  print();
+  const rest = log.after(log.last() - 10);
+  const text = (events: typeof first): string =>
+    events.map(({ data }) => new TextDecoder().decode(data)).join("");
+  const shown = (text(first) + text(rest)).match(/x/g)?.length ?? 0;
+  const missed = [...(text(first) + text(rest)).matchAll(/(\d+) bytes omitted/g)].map(([, count]) =>
+    Number(count),
+  );
+  expect(shown + missed.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(500);
+  expect(text(rest)).toMatch(/\n\[300 bytes not kept\]\n/);
 });
 
 test("TB-14: a patch of many equal lines, of many hunks, or of many new lines is applied at once", async () => {
