@@ -106,6 +106,16 @@ const scripts: readonly Case[] = [
     "y\ny\n0\n3\nc\n1\na\nin\n",
   ],
   [
+    "brackets with quotes in patterns",
+    `s=$'a\nb\r\nc'; echo "\${s//[$'\r\n']/,}"; t='x-y]"z"^'; echo "\${t//["-]"]/_}" \${t//[\\"]/q} "\${t//[^$'y'x]/.}" "\${t%%[$'-']*}" "\${t//[$'x']-}"`,
+    'a,b,,c\nx_y_"z"^ x-y]qzq^ x.y..... x y]"z"^\n',
+  ],
+  [
+    "options of mapfile in one word",
+    `printf 'a\0b\0' > z; readarray -td '' x < z; readarray -d, -t y <<< 1,2,3; mapfile -tn1 n < <(seq 3); mapfile -t -s1 s < <(seq 3); mapfile -d$'\n' -t e < <(seq 2); echo \${#x[@]} \${#y[@]} \${n[@]} \${s[@]} \${#e[@]}`,
+    "2 3 1 2 3 2\n",
+  ],
+  [
     "files that are run",
     `x=5; set -e; printf '#!/bin/bash\\nfalse\\nc="echo s"\\n$c "[$x]" "$1" $0\\nexit 3\\n' > s.sh; chmod +x s.sh; ./s.sh "a  b" || echo $?`,
     "s [] a  b ./s.sh\n3\n",

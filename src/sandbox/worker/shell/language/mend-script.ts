@@ -1,3 +1,4 @@
+import { joinBrackets } from "./brackets.ts";
 import { atExit, setsExitHandler, setTrap } from "./exit-handler.ts";
 import { endLoops } from "./endless-loops.ts";
 import { jobCommands, lastJob, startJob } from "./job-statements.ts";
@@ -46,8 +47,20 @@ const hasField = (node: unknown, field: string, pattern: RegExp): boolean => {
   );
 };
 
+/** Splits `-td,` into `-t -d ,`: the shell knows the options of `mapfile` one by one alone. */
+const splitOptions = (word: Word): Word[] => {
+  const [first, ...rest] = word.parts;
+  const [, flags = "", option = "", value = ""] =
+    (first?.type === "Literal" ? /^-(t*)([dnOsuCc]?)([^]*)$/.exec(first.value) : null) ?? [];
+  if (flags + option === "") return [word];
+  const options = [...(flags === "" ? [] : ["-t"]), ...(option === "" ? [] : [`-${option}`])].map(literal);
+  const parts = [...(value === "" ? [] : literal(value).parts), ...rest];
+  return parts.length === 0 ? options : [...options, { type: "Word", parts }];
+};
+
 const mendCommand = (command: SimpleCommand): void => {
   const name = command.name === null ? "" : textOf(command.name);
+  if (/^(mapfile|readarray)$/.test(name)) command.args = command.args.flatMap(splitOptions);
   if (name === "trap") setTrap(command);
   if (name === "wait") command.name = literal(jobCommands.wait);
   splitName(command);
@@ -112,6 +125,9 @@ const mendNode = (node: Node): void => {
     case "ParameterExpansion": {
       const expansion = node as Extract<WordPart, { type: "ParameterExpansion" }>;
       if (expansion.parameter === "!") expansion.parameter = lastJob;
+      const { operation } = expansion;
+      if (operation !== null && "pattern" in operation && operation.pattern !== null)
+        joinBrackets(operation.pattern);
       return;
     }
     case "DoubleQuoted":
