@@ -111,6 +111,11 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     '[{"key":0,"value":5}]\n["del(.a, .b)","walk(1)"]\n1,"b"\n',
   ],
   [
+    "links in folders, and in place of others",
+    `echo a > f; mkdir d e; ln -s ../f d; cat d/f; ln -s f l; ln -s f l || ln -sf d l; readlink l; ln -sfn e l; readlink l; ln -s none w; ln -sf f w; cat w; cd e; ln -sv ../f; ln -s ../f ../d .; ls; cd ..; ln -st d w; ls d; ln -sf f d/f; readlink d/f`,
+    "a\nd\ne\na\n'./f' -> '../f'\nd\nf\nf\nw\nf\n",
+  ],
+  [
     "options with several values, and names of variables in variables",
     `diff -u -L one -L two <(echo a) <(echo b) | head -n 2; mkdir p q; touch p/a p/b p/c; diff -r -x a -x b p q; env -i echo e; v=x; x=1; echo "\${!v}"; printf '2\\n1\\n' | sort -m; echo 'a$&b' | xargs -I% echo %`,
     "--- one\n+++ two\nOnly in p: c\ne\n1\n1\n2\na$&b\n",
@@ -144,6 +149,9 @@ test("TB-29: what programs cannot do is refused", async () => {
   );
   expect(await refused("ls -i x; diff -B a b; head -n")).toBe(
     "ls: invalid option -- 'i'\ndiff: invalid option -- 'B'\nhead: option requires an argument -- 'n'\n",
+  );
+  expect(await refused("echo a > f; ln f g; ls g; sed -n 's/a/b/gw o' f; ls o; patch -p1 < f")).toMatch(
+    /^ln: hard links .* ln -s, or cp .*\nls: .*\nsed: the flag w .* > file\nls: .*\nbash: patch: .* git apply .*\n$/,
   );
   expect(await refused(`echo "it's" | xargs`)).toMatch(/^xargs: unmatched quote/);
   expect(await refused(`awk "$(printf 'print %.0s' $(seq 20000))" < /dev/null`)).toMatch(/more than 64 KiB/);

@@ -25,19 +25,38 @@ const mark = (replacement: string): string => {
   return marked === replacement ? replacement : `${marked}${marks.E}`;
 };
 
+/** Where a replacement begins and ends in a script. */
+interface Replacement {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Returns the replacements of a script: of each `s/…/…/` the second part. */
+function replacementsIn(script: string): readonly Replacement[] {
+  const found: Replacement[] = [];
+  const command = /(?:^|[;{}\n]|[\d$/!,])\s*s([^\w\s\\;{}])/g;
+  for (let match = command.exec(script); match !== null; match = command.exec(script)) {
+    const delimiter = match[1] ?? "/";
+    const start = endOfPart(script, command.lastIndex, delimiter, true) + 1;
+    const end = endOfPart(script, start, delimiter, false);
+    found.push({ start, end });
+    command.lastIndex = end + 1;
+  }
+  return found;
+}
+
+/** Returns whether a script writes what it replaces into a file: `s/…/…/w file`. */
+export const writesReplaced = (script: string): boolean =>
+  replacementsIn(script).some(({ end }) => /^[gpiImMe\d]*w/.test(script.slice(end + 1)));
+
 /** Puts marks into the replacements of a script. */
 export function markCase(script: string): string {
   if (!/\\[ULul]/.test(script)) return script;
-  const start = /(?:^|[;{}\n]|[\d$/!,])\s*s([^\w\s\\;{}])/g;
   let done = "";
   let from = 0;
-  for (let found = start.exec(script); found !== null; found = start.exec(script)) {
-    const delimiter = found[1] ?? "/";
-    const middle = endOfPart(script, start.lastIndex, delimiter, true) + 1;
-    const end = endOfPart(script, middle, delimiter, false);
-    done += script.slice(from, middle) + mark(script.slice(middle, end));
+  for (const { start, end } of replacementsIn(script)) {
+    done += script.slice(from, start) + mark(script.slice(start, end));
     from = end;
-    start.lastIndex = end + 1;
   }
   return done + script.slice(from);
 }
