@@ -106,6 +106,17 @@ const scripts: readonly Case[] = [
     "y\ny\n0\n3\nc\n1\na\nin\n",
   ],
   [
+    "shifts in arithmetic commands",
+    `x=1; ((x <<= 3)); ((y=x<<1)); echo $x $y; for ((i=1;i<20;i<<=2)); do echo $i; done; if (( (1 << 2) == 4 )); then echo eq; fi; ((x<=8)) && cat <<END\n((1<<2))\nEND\n((q = 1 <<\n2)); echo $q`,
+    "8 16\n1\n4\n16\neq\n((1<<2))\n4\n",
+  ],
+  [
+    "calculations that fail, which end their line",
+    `n=0; echo a; avg=$((10/n)); echo "avg $avg"\necho $? $((10 % n)) || echo or; echo no\neval 'echo $((1/0)); echo no'; (echo $((1/0)); echo no); echo b $?\necho $((7/n)); echo c`,
+    "a\nb 1\n",
+    1,
+  ],
+  [
     "brackets with quotes in patterns",
     `s=$'a\nb\r\nc'; echo "\${s//[$'\r\n']/,}"; t='x-y]"z"^'; echo "\${t//["-]"]/_}" \${t//[\\"]/q} "\${t//[^$'y'x]/.}" "\${t%%[$'-']*}" "\${t//[$'x']-}"`,
     'a,b,,c\nx_y_"z"^ x-y]qzq^ x.y..... x y]"z"^\n',
