@@ -21,6 +21,13 @@ test("TB-16: stdout, then [stderr], then [exit N]; a code outside ok_codes is an
   });
 });
 
+test("TB-3 TB-33: a command that reaches a limit says so, with the way out", async () => {
+  const { text } = toolBench();
+  expect(await text("exec_shell", { script: "echo a; f() { f; }; f" })).toMatch(
+    /^ERROR limit: .* Do less in one call: .*\na\n\[stderr\]\nbash: f: maximum recursion depth \(\d+\) exceeded\n\[exit 126\]$/,
+  );
+});
+
 test.each([
   ["the command is sent", /\/exec$/],
   ["anything is asked", /./],
