@@ -85,6 +85,10 @@ test("TB-14: hunks are located in order, by @@ lines, at the end of the file", (
   expect(() => apply("f\n x\nf\n x\n", "@@ f\n- x\n+ y")).toThrow(/fits at lines 2 and 4/);
 });
 
+test("TB-14: a diff in place of a patch is an error that names git apply", () => {
+  expect(() => parsePatch("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n")).toThrow(/git apply takes a diff/);
+});
+
 test("TB-14: a hunk keeps the ends of the lines around it, and a byte order mark", () => {
   expect(apply("1\r\n2\n3\n", "@@\n 1\n-2\n+two\n 3")).toBe("1\r\ntwo\r\n3\n");
   expect(apply("1\n2\r\n3\n", "@@\n-2\n+two")).toBe("1\ntwo\r\n3\n");
