@@ -117,6 +117,11 @@ const scripts: readonly Case[] = [
     1,
   ],
   [
+    "loops over the words that a script or function is given",
+    `set -- "a b" c; for x; do echo "<$x>"; done; f() { for y do echo "[$y]"; done; }; f "1 2" 3; f; for z in; do echo no; done`,
+    "<a b>\n<c>\n[1 2]\n[3]\n",
+  ],
+  [
     "brackets with quotes in patterns",
     `s=$'a\nb\r\nc'; echo "\${s//[$'\r\n']/,}"; t='x-y]"z"^'; echo "\${t//["-]"]/_}" \${t//[\\"]/q} "\${t//[^$'y'x]/.}" "\${t%%[$'-']*}" "\${t//[$'x']-}"`,
     'a,b,,c\nx_y_"z"^ x-y]qzq^ x.y..... x y]"z"^\n',
