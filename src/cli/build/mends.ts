@@ -272,6 +272,18 @@ const decodeOnce = (found: SyntaxIndex): Insertion[] => {
   return calls.flatMap(({ callee }) => around(callee as Node, "(String||", ")"));
 };
 
+/** Keeps a backslash that escapes nothing in what `sub` and `gsub` of awk put in: `\"`. */
+const keepBackslashes = (code: string, found: SyntaxIndex): Insertion[] => {
+  const texts = callsOf(found, "append").flatMap((call) => {
+    const [text] = argumentsOf(call);
+    const property = text?.["property"];
+    return isNode(property) && property.type === "BinaryExpression" ? [{ ...text, property } as Node] : [];
+  });
+  const text = only(texts, "drops a backslash");
+  const { object, property } = text as Node & { object: Node; property: Node };
+  return [{ at: text.start, text: `${codeOf(code, object)}[${codeOf(code, property["left"] as Node)}]+` }];
+};
+
 /** Returns the texts that mend the shell, and where they are inserted. */
 export const findMends = (code: string, program: Node, found: SyntaxIndex): Insertion[] => {
   const { owner } = methodOf(found, "parseScript");
@@ -293,5 +305,6 @@ export const findMends = (code: string, program: Node, found: SyntaxIndex): Inse
     ...redirectToAnyWord(code, found),
     ...redirectTexts(code, found),
     ...decodeOnce(found),
+    ...keepBackslashes(code, found),
   ];
 };
