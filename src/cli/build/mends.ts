@@ -274,13 +274,12 @@ const decodeOnce = (found: SyntaxIndex): Insertion[] => {
 
 /** Keeps a backslash that escapes nothing in what `sub` and `gsub` of awk put in: `\"`. */
 const keepBackslashes = (code: string, found: SyntaxIndex): Insertion[] => {
-  const texts = callsOf(found, "append").flatMap((call) => {
-    const [text] = argumentsOf(call);
-    const property = text?.["property"];
-    return isNode(property) && property.type === "BinaryExpression" ? [{ ...text, property } as Node] : [];
-  });
+  const texts = callsOf(found, "append")
+    .map((call) => argumentsOf(call)[0])
+    .filter((text) => text !== undefined)
+    .filter(({ property }) => isNode(property) && property.type === "BinaryExpression");
   const text = only(texts, "drops a backslash");
-  const { object, property } = text as Node & { object: Node; property: Node };
+  const [object, property] = [text["object"], text["property"]] as [Node, Node];
   return [{ at: text.start, text: `${codeOf(code, object)}[${codeOf(code, property["left"] as Node)}]+` }];
 };
 
