@@ -2,6 +2,7 @@ import { fromBase64 } from "./base64.ts";
 import { SandboxError, type ExecEvent, type ExecReason, type ExecRequest, type Sandbox } from "./contract.ts";
 import { EventParser, type ServerEvent } from "./sse.ts";
 import { limitTime, startTimeLimit, unlessAborted } from "./time-limit.ts";
+import { dropBody, leaveBody } from "./wire.ts";
 import type { Wire } from "./wire.ts";
 
 /** Timeout of a poll in milliseconds. */
@@ -138,7 +139,7 @@ async function* followCommand(
 ): AsyncGenerator<ExecEvent> {
   let seen = after;
   const attach: StartConnection = (within) =>
-    wire.send({ method: "GET", path: `/exec/${execId}?after=${seen}`, signal: within });
+    wire.send({ method: "GET", path: `/exec/${execId}?after=${seen}`, signal: within }, leaveBody);
   let connect: StartConnection | null = start ?? attach;
   let until = deadline;
   const memory = wire.instance();
@@ -174,13 +175,16 @@ async function* followCommand(
  */
 export function createExec(wire: Wire, grace: number): ExecMethods {
   const post = (request: ExecRequest, signal: AbortSignal): Promise<Response> =>
-    wire.send({
-      method: "POST",
-      path: "/exec",
-      body: bodyOf(request),
-      headers: { "Content-Type": "application/json" },
-      signal,
-    });
+    wire.send(
+      {
+        method: "POST",
+        path: "/exec",
+        body: bodyOf(request),
+        headers: { "Content-Type": "application/json" },
+        signal,
+      },
+      leaveBody,
+    );
   const follow = (request: ExecRequest, ms: number, signal: AbortSignal): AsyncGenerator<ExecEvent> => {
     const start: StartConnection = (bounded) => post(request, bounded);
     const deadline = Date.now() + ms + grace;
@@ -209,7 +213,7 @@ export function createExec(wire: Wire, grace: number): ExecMethods {
       followCommand(wire, null, { execId, after, deadline, lastLook: 0, signal }),
     poll: async (execId, reader) => {
       const query = `reader=${encodeURIComponent(reader)}`;
-      const response = await wire.send({ method: "GET", path: `/exec/${execId}?${query}` });
+      const response = await wire.send({ method: "GET", path: `/exec/${execId}?${query}` }, leaveBody);
       return limitTime(pollTimeout, undefined, async (signal) => {
         const events: ExecEvent[] = [];
         for await (const event of eventsOf(response, signal)) if (event.type !== "start") events.push(event);
@@ -217,7 +221,7 @@ export function createExec(wire: Wire, grace: number): ExecMethods {
       });
     },
     kill: async (execId) => {
-      await wire.send({ method: "DELETE", path: `/exec/${execId}` });
+      await wire.send({ method: "DELETE", path: `/exec/${execId}` }, dropBody);
     },
   };
 }

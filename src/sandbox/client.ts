@@ -16,7 +16,7 @@ import type {
   WriteOptions,
 } from "./contract.ts";
 import { workspacePath } from "./paths.ts";
-import { createWire, readAnswer, readJson, type Fetcher, type Wire, type WireMemory } from "./wire.ts";
+import { createWire, dropBody, readJson, type Fetcher, type Wire, type WireMemory } from "./wire.ts";
 
 export interface SandboxOptions {
   /** Calling thread: changes by others since it last saw a file are conflicts for it. */
@@ -64,8 +64,8 @@ async function readBytes(
 ): Promise<Uint8Array> {
   const headers: Record<string, string> =
     range === undefined ? {} : { Range: `bytes=${range.offset}-${range.offset + range.length - 1}` };
-  const answer = wire.send({ method: "GET", path: fileRoute(path), headers });
-  return new Uint8Array(await readAnswer(answer, (response) => response.arrayBuffer()));
+  const request = { method: "GET" as const, path: fileRoute(path), headers };
+  return new Uint8Array(await wire.send(request, (response) => response.arrayBuffer()));
 }
 
 async function writeWholeFile(
@@ -79,9 +79,8 @@ async function writeWholeFile(
     paths === undefined ? {} : { "Sandbox-Writable-Paths": encodeURIComponent(JSON.stringify(paths)) };
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : Uint8Array.from(content);
   const headers = { ...changeHeaders(options), ...bound };
-  return readJson(
-    wire.send({ method: "PUT", path: fileRoute(path), body: bytes, headers, signal: options.signal }),
-  );
+  const request = { method: "PUT" as const, path: fileRoute(path), body: bytes, headers };
+  return wire.send({ ...request, signal: options.signal }, readJson<ChangeOutcome>);
 }
 
 /** Creates the client of one sandbox, with its own deadlines: a sandbox that never answers is an error. */
@@ -91,18 +90,19 @@ export const createSandbox = (fetcher: Fetcher, id: string, options: SandboxOpti
 /** Places the skills. A sandbox without the folder or the space works without them: `load_skill` reads them, too. */
 async function placeSkills(wire: Wire, skills: SkillFiles): Promise<void> {
   try {
-    const { digest } = await readJson<{ digest: string | null }>(
-      wire.send({ method: "GET", path: "/skills" }),
+    const { digest } = await wire.send(
+      { method: "GET", path: "/skills" },
+      readJson<{ digest: string | null }>,
     );
     if (digest !== skills.digest)
-      await wire.send({ method: "PUT", path: "/skills", body: JSON.stringify(skills) });
+      await wire.send({ method: "PUT", path: "/skills", body: JSON.stringify(skills) }, dropBody);
   } catch (error) {
     if (!(error instanceof SandboxError) || error.isUnavailable) throw error;
   }
 }
 
 async function configure(wire: Wire, settings: SandboxSettings, skills: SkillFiles | null): Promise<void> {
-  await wire.send({ ...postOf("", settings), method: "PUT" });
+  await wire.send({ ...postOf("", settings), method: "PUT" }, dropBody);
   if (skills !== null) await placeSkills(wire, skills);
 }
 
@@ -113,13 +113,13 @@ const createConfiguredWire = (
   configureOnce: () => Promise<void>,
 ): Wire => ({
   ...wire,
-  send: async (request) => {
+  send: async (request, read) => {
     memory.configured ??= configureOnce().catch((error: unknown) => {
       memory.configured = null;
       throw error;
     });
     await memory.configured;
-    return wire.send(request);
+    return wire.send(request, read);
   },
 });
 
@@ -129,18 +129,17 @@ export async function listFolder(
   path: string,
   part: ListPart = {},
 ): Promise<readonly FileStat[]> {
-  const answer = wire.send(postOf("/fs/list", { path, ...part }));
-  return (await readJson<{ entries: readonly FileStat[] }>(answer)).entries;
+  const request = postOf("/fs/list", { path, ...part });
+  return (await wire.send(request, readJson<{ entries: readonly FileStat[] }>)).entries;
 }
 
 async function settleKey(wire: Wire, key: string): Promise<ChangeOutcome | null> {
-  const answer = wire.send(postOf("/fs/settle", { key }));
-  return (await readJson<{ outcome: ChangeOutcome | null }>(answer)).outcome;
+  const request = postOf("/fs/settle", { key });
+  return (await wire.send(request, readJson<{ outcome: ChangeOutcome | null }>)).outcome;
 }
 
 async function compareFiles(wire: Wire, a: string, b: string): Promise<string> {
-  const { diff } = await readJson<{ diff: string }>(wire.send(postOf("/fs/diff", { a, b })));
-  return diff;
+  return (await wire.send(postOf("/fs/diff", { a, b }), readJson<{ diff: string }>)).diff;
 }
 
 async function askGit<O extends GitOperation>(
@@ -151,7 +150,7 @@ async function askGit<O extends GitOperation>(
 ): Promise<string> {
   const body = { ...args, ...(op === "commit" ? { writable_paths: writablePaths } : {}) };
   const request = { ...postOf(`/git/${op}`, body), signal };
-  return (await readJson<{ output: string }>(wire.send(request))).output;
+  return (await wire.send(request, readJson<{ output: string }>)).output;
 }
 
 /** Returns the wire of a view, over which the sandbox is configured first if its client has settings. */
@@ -167,8 +166,8 @@ function createViewWire(fetcher: Fetcher, id: string, options: SandboxOptions, m
 
 function createView(fetcher: Fetcher, id: string, options: SandboxOptions, memory: SandboxMemory): Sandbox {
   const wire = createViewWire(fetcher, id, options, memory);
-  const capabilities = async (): Promise<SandboxCapabilities> =>
-    readJson(wire.send({ method: "GET", path: "/capabilities" }));
+  const capabilities = (): Promise<SandboxCapabilities> =>
+    wire.send({ method: "GET", path: "/capabilities" }, readJson<SandboxCapabilities>);
   return {
     id,
     as: (actor) => createView(fetcher, id, { ...options, actor }, memory),
@@ -188,31 +187,26 @@ function createView(fetcher: Fetcher, id: string, options: SandboxOptions, memor
     ...createExec(wire, options.graceMs ?? 10_000),
     read: (path, range) => readBytes(wire, path, range),
     write: (path, content, change) => writeWholeFile(wire, path, content, change),
-    stat: (path) => readJson<FileStat>(wire.send(postOf("/fs/stat", { path }))),
+    stat: (path) => wire.send(postOf("/fs/stat", { path }), readJson<FileStat>),
     list: (path, part) => listFolder(wire, path, part),
     change: (op, args, change) => {
       const body = { ...args, writable_paths: change.writablePaths };
-      return readJson(
-        wire.send({ ...postOf(`/fs/${op}`, body, changeHeaders(change)), signal: change.signal }),
-      );
+      const request = { ...postOf(`/fs/${op}`, body, changeHeaders(change)), signal: change.signal };
+      return wire.send(request, readJson<ChangeOutcome>);
     },
     diff: (a, b) => compareFiles(wire, a, b),
-    searchContent: (query) => readJson<ContentHits>(wire.send(postOf("/search/content", query))),
+    searchContent: (query) => wire.send(postOf("/search/content", query), readJson<ContentHits>),
     searchFiles: async (query) => {
-      const { paths } = await readJson<{ paths: readonly string[] }>(
-        wire.send(postOf("/search/files", query)),
-      );
-      return paths;
+      const request = postOf("/search/files", query);
+      return (await wire.send(request, readJson<{ paths: readonly string[] }>)).paths;
     },
     localize: async (query) => {
-      const { files } = await readJson<{ files: readonly LocalizedFile[] }>(
-        wire.send(postOf("/search/localize", query)),
-      );
-      return files;
+      const request = postOf("/search/localize", query);
+      return (await wire.send(request, readJson<{ files: readonly LocalizedFile[] }>)).files;
     },
     git: (op, args, call) => askGit(wire, op, args, call),
     destroy: async () => {
-      await createWire(fetcher, id, options, memory).send({ method: "DELETE", path: "" });
+      await createWire(fetcher, id, options, memory).send({ method: "DELETE", path: "" }, dropBody);
       memory.configured = null;
     },
   };

@@ -47,7 +47,8 @@ async function collectOutput(events: AsyncIterable<ExecEvent>, show: (text: stri
 const sentences = {
   timeout: (ms: number) => `timeout: the command was ended after ${Math.round(ms / 1000)} s.`,
   killed: () => "cancelled: the command was ended.",
-  limit: () => "limit: the command reached a limit of the sandbox.",
+  limit: () =>
+    "limit: the command reached a limit of the sandbox. Do less in one call: parts of the files, awk in place of a loop.",
 } as const;
 
 /** Formats the output with `[stderr]` and `[exit N]`. */

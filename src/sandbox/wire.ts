@@ -13,18 +13,22 @@ interface SandboxWireRequest {
   readonly body?: BodyInit;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
-  /** Milliseconds to wait for the head of the answer; absent: a minute. */
+  /** Milliseconds for the answer, as far as `read` reads it; absent: a minute. */
   readonly timeoutMs?: number;
 }
 
 /** Sends requests to one sandbox and converts refusals to `SandboxError`. */
 export interface Wire {
-  readonly send: (request: SandboxWireRequest) => Promise<Response>;
+  /** Returns what `read` makes of the answer, within the time of the request. */
+  readonly send: <Answer>(
+    request: SandboxWireRequest,
+    read: (response: Response) => Promise<Answer>,
+  ) => Promise<Answer>;
   /** Returns `Sandbox-Instance` of the newest answer; null before the first. */
   readonly instance: () => string | null;
 }
 
-/** Milliseconds to wait for the head of an answer. */
+/** Milliseconds to wait for an answer. */
 const requestTimeout = 60_000;
 
 const codes = Object.keys(errorStatus) as SandboxErrorCode[];
@@ -48,21 +52,12 @@ async function readRefusal(response: Response): Promise<SandboxError> {
 const createUnreachable = (reason: string): SandboxError =>
   new SandboxError("exec_transport_error", `the sandbox could not be reached: ${reason}`, 0);
 
-/** Reads the body of an answer; one that breaks off counts as none. */
-export const readAnswer = async <T>(
-  answer: Promise<Response>,
-  read: (response: Response) => Promise<T>,
-): Promise<T> => {
-  const response = await answer;
-  try {
-    return await read(response);
-  } catch {
-    throw createUnreachable("the connection failed");
-  }
-};
+export const readJson = <Answer>(response: Response): Promise<Answer> => response.json<Answer>();
 
-export const readJson = <Answer>(answer: Promise<Response>): Promise<Answer> =>
-  readAnswer(answer, (response) => response.json<Answer>());
+/** Leaves the body to the caller, for whom it may come as long as it wants. */
+export const leaveBody = async (response: Response): Promise<Response> => response;
+
+export const dropBody = async ({ body }: Response): Promise<void> => body?.cancel();
 
 /** State that the views of one sandbox share. */
 export interface WireMemory {
@@ -84,7 +79,7 @@ export function createWire(fetcher: Fetcher, id: string, caller: WireCaller, mem
   const named = headersOf(caller);
   return {
     instance: () => memory.instance,
-    send: async ({ method, path, body, headers, signal, timeoutMs = requestTimeout }) => {
+    send: async ({ method, path, body, headers, signal, timeoutMs = requestTimeout }, read) => {
       const limit = startTimeLimit(timeoutMs, signal);
       const request = new Request(`http://sandbox/v1/sandbox/${id}${path}`, {
         method,
@@ -93,12 +88,12 @@ export function createWire(fetcher: Fetcher, id: string, caller: WireCaller, mem
         ...(body instanceof ReadableStream ? { duplex: "half" } : {}),
         signal: limit.signal,
       });
-      const answer = async (): Promise<Response> => {
+      const answer = async () => {
         const response = await fetcher.fetch(request);
         if (limit.signal.aborted) await response.body?.cancel();
         memory.instance = response.headers.get("Sandbox-Instance") ?? memory.instance;
         if (!response.ok) throw await readRefusal(response);
-        return response;
+        return await read(response);
       };
       try {
         return await unlessAborted(answer(), limit.signal);

@@ -1,7 +1,7 @@
 import { fileRoute, listFolder, postOf } from "./client.ts";
 import type { ChangeIdentity, ChangeOutcome, Preconditions, WorkspaceFiles } from "./contract.ts";
 import { isOfSkills } from "./writable.ts";
-import { createWire, readJson } from "./wire.ts";
+import { createWire, leaveBody, readJson } from "./wire.ts";
 import type { Fetcher } from "./wire.ts";
 
 /** Milliseconds of a person's change of a file, including the transfer of its bytes. */
@@ -28,42 +28,40 @@ const tarRoute = (path: string): string => fileRoute(path).replace(/^\/file/, "/
 export const createWorkspaceFiles = (fetcher: Fetcher, id: string): WorkspaceFiles => {
   const wire = createWire(fetcher, id, {}, { instance: null });
   return {
-    open: async (path, range) =>
-      wire.send({
-        method: "GET",
-        path: fileRoute(path),
-        ...(range === undefined ? {} : { headers: { Range: range } }),
-      }),
+    open: (path, range) => {
+      const headers: Record<string, string> = range === undefined ? {} : { Range: range };
+      return wire.send({ method: "GET", path: fileRoute(path), headers }, leaveBody);
+    },
     list: async (path, { limit, ...part }) => {
       // One more, since the skills folder may be among them.
       const found = await listFolder(wire, path, { ...part, limit: limit + 1 });
       const entries = found.filter((entry) => !isOfSkills(entry.path));
       return part.before === undefined ? entries.slice(0, limit) : entries.slice(-limit);
     },
-    put: async (path, { content, size }, options) => {
-      const answer = wire.send({
-        method: "PUT",
+    put: (path, { content, size }, options) => {
+      const request = {
+        method: "PUT" as const,
         path: fileRoute(path),
         ...(content === null ? {} : { body: content }),
         headers: { ...headersOf(options), "Sandbox-Size": String(size) },
         timeoutMs: fileChangeMs,
-      });
-      return readJson<ChangeOutcome>(answer);
+      };
+      return wire.send(request, readJson<ChangeOutcome>);
     },
-    pack: async (path) => wire.send({ method: "GET", path: tarRoute(path) }),
-    unpack: async (path, body, options) => {
-      const answer = wire.send({
-        method: "PUT",
+    pack: (path) => wire.send({ method: "GET", path: tarRoute(path) }, leaveBody),
+    unpack: (path, body, options) => {
+      const request = {
+        method: "PUT" as const,
         path: tarRoute(path),
         ...(body === null ? {} : { body }),
         headers: headersOf(options),
         timeoutMs: fileChangeMs,
-      });
-      return readJson<ChangeOutcome>(answer);
+      };
+      return wire.send(request, readJson<ChangeOutcome>);
     },
-    remove: async (path, { recursive, ...options }) => {
+    remove: (path, { recursive, ...options }) => {
       const request = postOf("/fs/delete", { path, recursive }, headersOf(options));
-      return readJson<ChangeOutcome>(wire.send(request));
+      return wire.send(request, readJson<ChangeOutcome>);
     },
   };
 };

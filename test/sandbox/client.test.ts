@@ -3,6 +3,7 @@ import { expect, test, vi } from "vitest";
 import { createSandbox } from "../../src/sandbox/client.ts";
 import { sandboxId } from "../../src/sandbox/id.ts";
 import type { Fetcher } from "../../src/sandbox/wire.ts";
+import { createWorkspaceFiles } from "../../src/sandbox/workspace-files.ts";
 import { collect, freshKey, never } from "./bench.ts";
 import { createLocalWorkspace } from "./local.ts";
 
@@ -32,6 +33,14 @@ function cutAt(response: Response, bytes: number, how: "error" | "end"): Respons
     },
   });
   return new Response(body, { headers: response.headers });
+}
+
+/** Passes the head of an answer on, and the first byte of its body. */
+function stallIn(response: Response): Response {
+  const body = new ReadableStream<Uint8Array>({
+    start: (controller) => controller.enqueue(Uint8Array.of(123)),
+  });
+  return new Response(body, response);
 }
 
 test("TB-29: cut at every byte of the answer, the output is whole and the command ran once", async () => {
@@ -276,4 +285,38 @@ test("TB-29: an answer that breaks off in its body is no answer, whatever is rea
   await expect(sandbox.read("f")).rejects.toMatchObject(unreachable);
   await expect(sandbox.stat("f")).rejects.toMatchObject(unreachable);
   await expect(sandbox.write("f", "other", { key: freshKey() })).rejects.toMatchObject(unreachable);
+});
+
+test("TB-28: a sandbox that stalls in the body of an answer is given up, whatever was asked", async () => {
+  const workspace = createLocalWorkspace();
+  const sandbox = createSandbox(workspace, "s");
+  await sandbox.write("f", "text", { key: freshKey() });
+  const stalled = createSandbox({ fetch: async (sent) => stallIn(await workspace.fetch(sent)) }, "s");
+  const files = createWorkspaceFiles({ fetch: async (sent) => stallIn(await workspace.fetch(sent)) }, "s");
+  const key = freshKey();
+  const asked: readonly (() => Promise<unknown>)[] = [
+    () => stalled.settle(key),
+    () => stalled.read("f"),
+    () => stalled.write("f", "more", { key }),
+    () => stalled.change("mkdir", { path: "d" }, { key: freshKey() }),
+    () => stalled.stat("f"),
+    () => stalled.list("."),
+    () => stalled.diff("f", "f"),
+    () => stalled.searchFiles({ pattern: "*", directory: ".", max_results: 1 }),
+    () => stalled.git("status", { short: true }, { signal: never }),
+    () => stalled.capabilities(),
+    () => files.list(".", { limit: 5 }),
+    () => files.remove("f", { recursive: false, key: freshKey() }),
+  ];
+  for (const ask of asked) {
+    vi.useFakeTimers();
+    let end: unknown = "still waiting";
+    ask().catch((error: unknown) => (end = error));
+    await vi.advanceTimersByTimeAsync(240_000);
+    vi.useRealTimers();
+    expect(end, ask.toString()).toMatchObject({
+      code: "exec_transport_error",
+      message: expect.stringContaining("no answer in time"),
+    });
+  }
 });

@@ -111,6 +111,27 @@ test("TB-17: git refuses what it lacks, and names a way out", async () => {
   );
 });
 
+test("TB-17: git blame refuses a file with changes, and shows it as it was committed", async () => {
+  const { stdout } = await runGitLines([
+    "git blame -L1,1 a.txt | cut -c1; echo five >> a.txt; git blame a.txt 2>&1; git blame -L 1,2 -- a.txt 2>&1",
+    "git blame HEAD -- a.txt | wc -l; git blame -L 1,2 HEAD a.txt | wc -l; git blame src/x.ts | wc -l",
+  ]);
+  const refusal =
+    "error: git blame has no lines that are not committed here; a.txt has changes: git blame HEAD -- a.txt shows it without them\n";
+  expect(stdout).toBe(`^\n${refusal}${refusal}=> 129\n4\n2\n1\n`);
+});
+
+test("TB-17: git refuses names of settings that every object has", async () => {
+  const { stdout } = await runGitLines([
+    "git config user.__proto__ x 2>&1",
+    "git config --get constructor.x 2>&1",
+    "git config user.name constructor; git config user.name",
+  ]);
+  expect(stdout).toBe(
+    "error: invalid key: user.__proto__\n=> 1\nerror: invalid key: constructor.x\n=> 1\nconstructor\n",
+  );
+});
+
 test("TB-17: git names a way out where it lacks a command", async () => {
   const names = [
     "show-ref",

@@ -106,6 +106,32 @@ const scripts: readonly Case[] = [
     "y\ny\n0\n3\nc\n1\na\nin\n",
   ],
   [
+    "shifts in arithmetic commands",
+    `x=1; ((x <<= 3)); ((y=x<<1)); echo $x $y; for ((i=1;i<20;i<<=2)); do echo $i; done; if (( (1 << 2) == 4 )); then echo eq; fi; ((x<=8)) && cat <<END\n((1<<2))\nEND\n((q = 1 <<\n2)); echo $q`,
+    "8 16\n1\n4\n16\neq\n((1<<2))\n4\n",
+  ],
+  [
+    "calculations that fail, which end their line",
+    `n=0; echo a; avg=$((10/n)); echo "avg $avg"\necho $? $((10 % n)) || echo or; echo no\neval 'echo $((1/0)); echo no'; (echo $((1/0)); echo no); echo b $?\necho $((7/n)); echo c`,
+    "a\nb 1\n",
+    1,
+  ],
+  [
+    "loops over the words that a script or function is given",
+    `set -- "a b" c; for x; do echo "<$x>"; done; f() { for y do echo "[$y]"; done; }; f "1 2" 3; f; for z in; do echo no; done`,
+    "<a b>\n<c>\n[1 2]\n[3]\n",
+  ],
+  [
+    "brackets with quotes in patterns",
+    `s=$'a\nb\r\nc'; echo "\${s//[$'\r\n']/,}"; t='x-y]"z"^'; echo "\${t//["-]"]/_}" \${t//[\\"]/q} "\${t//[^$'y'x]/.}" "\${t%%[$'-']*}" "\${t//[$'x']-}"`,
+    'a,b,,c\nx_y_"z"^ x-y]qzq^ x.y..... x y]"z"^\n',
+  ],
+  [
+    "options of mapfile in one word",
+    `printf 'a\0b\0' > z; readarray -td '' x < z; readarray -d, -t y <<< 1,2,3; mapfile -tn1 n < <(seq 3); mapfile -t -s1 s < <(seq 3); mapfile -d$'\n' -t e < <(seq 2); echo \${#x[@]} \${#y[@]} \${n[@]} \${s[@]} \${#e[@]}`,
+    "2 3 1 2 3 2\n",
+  ],
+  [
     "files that are run",
     `x=5; set -e; printf '#!/bin/bash\\nfalse\\nc="echo s"\\n$c "[$x]" "$1" $0\\nexit 3\\n' > s.sh; chmod +x s.sh; ./s.sh "a  b" || echo $?`,
     "s [] a  b ./s.sh\n3\n",

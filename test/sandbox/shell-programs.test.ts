@@ -111,6 +111,33 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     '[{"key":0,"value":5}]\n["del(.a, .b)","walk(1)"]\n1,"b"\n',
   ],
   [
+    "backslashes in what sed and awk put in",
+    String.raw`echo 'a.b "q" x&y' > f; sed 's/\./\\./;s/"/\\"/g' f; sed 's/[.]/\\&/;s/x/\\n/' f; sed 's/x/\\U\U&y/' f; v='a/b&c\d'; e=$(printf %s "$v" | sed 's/[&/\]/\\&/g'); echo "$e"; sed "s/x/$e/" f; sed ':a;N;$!ba;s/\n/\\n/g' <<< $'a\nb'; awk '{gsub(/\./,"\\."); gsub(/"/,"\\\""); sub(/&/,"\\&amp;")}1' f`,
+    String.raw`a\.b \"q\" x&y
+a\.b "q" \n&y
+a.b "q" \UXY&y
+a\/b\&c\\d
+a.b "q" a/b&c\d&y
+a\nb
+a\.b \"q\" x&amp;y
+`,
+  ],
+  [
+    "patterns of sed that begin like commands",
+    String.raw`sed 's/a\/b/X/' <<< a/b; sed 's/x/i\&e/;/c\/d/s,c\/d,c\/e,' <<< $'x\nc/d'; sed '/a\.b/d;2,$!s/^/>/' <<< $'a.b\nc\na'; sed -e '/x/a\y' -e '$!i\z' <<< $'x\nw'; sed '/a/{s/x/y/;s/z\/a/q/}' <<< axz/a`,
+    "X\ni&e\nc/e\nc\na\nz\nx\ny\nw\nayq\n",
+  ],
+  [
+    "boundaries of words, and backslashes in brackets",
+    String.raw`echo 'foo foobar' > f; grep -o '\<foo\>' f; grep -c '\<bar' f; egrep '\<(foobar)\>' f; grep -e '[\<]' -e 'o\>' f; sed 's/\<foo\>/[\<&]/;/\<oo/d' f; sed 's/[\]/|/' <<< 'a\b'; grep -F '\<' f || echo none`,
+    "foo\n0\nfoo foobar\nfoo foobar\n[<foo] foobar\na|b\nnone\n",
+  ],
+  [
+    "links in folders, and in place of others",
+    `echo a > f; mkdir d e; ln -s ../f d; cat d/f; ln -s f l; ln -s f l || ln -sf d l; readlink l; ln -sfn e l; readlink l; ln -s none w; ln -sf f w; cat w; cd e; ln -sv ../f; ln -s ../f ../d .; ls; cd ..; ln -st d w; ls d; ln -sf f d/f; readlink d/f`,
+    "a\nd\ne\na\n'./f' -> '../f'\nd\nf\nf\nw\nf\n",
+  ],
+  [
     "options with several values, and names of variables in variables",
     `diff -u -L one -L two <(echo a) <(echo b) | head -n 2; mkdir p q; touch p/a p/b p/c; diff -r -x a -x b p q; env -i echo e; v=x; x=1; echo "\${!v}"; printf '2\\n1\\n' | sort -m; echo 'a$&b' | xargs -I% echo %`,
     "--- one\n+++ two\nOnly in p: c\ne\n1\n1\n2\na$&b\n",
@@ -144,6 +171,12 @@ test("TB-29: what programs cannot do is refused", async () => {
   );
   expect(await refused("ls -i x; diff -B a b; head -n")).toBe(
     "ls: invalid option -- 'i'\ndiff: invalid option -- 'B'\nhead: option requires an argument -- 'n'\n",
+  );
+  expect(await refused("echo a > f; ln f g; ls g; sed -n 's/a/b/gw o' f; ls o; patch -p1 < f")).toMatch(
+    /^ln: hard links .* ln -s, or cp .*\nls: .*\nsed: the flag w .* > file\nls: .*\nbash: patch: .* git apply .*\n$/,
+  );
+  expect(await refused(String.raw`sed 's/\(.\)\1/x/' f; sed -E '/x/!s/(a)\1/x/' f`)).toMatch(
+    /^(sed: \\1 in a pattern is not supported here; .*\n){2}$/,
   );
   expect(await refused(`echo "it's" | xargs`)).toMatch(/^xargs: unmatched quote/);
   expect(await refused(`awk "$(printf 'print %.0s' $(seq 20000))" < /dev/null`)).toMatch(/more than 64 KiB/);

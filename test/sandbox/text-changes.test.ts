@@ -85,6 +85,10 @@ test("TB-14: hunks are located in order, by @@ lines, at the end of the file", (
   expect(() => apply("f\n x\nf\n x\n", "@@ f\n- x\n+ y")).toThrow(/fits at lines 2 and 4/);
 });
 
+test("TB-14: a diff in place of a patch is an error that names git apply", () => {
+  expect(() => parsePatch("--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n")).toThrow(/git apply takes a diff/);
+});
+
 test("TB-14: a hunk keeps the ends of the lines around it, and a byte order mark", () => {
   expect(apply("1\r\n2\n3\n", "@@\n 1\n-2\n+two\n 3")).toBe("1\r\ntwo\r\n3\n");
   expect(apply("1\n2\r\n3\n", "@@\n-2\n+two")).toBe("1\ntwo\r\n3\n");
@@ -126,7 +130,7 @@ test("TB-29: of each stream the first and last part are kept, in order, whatever
             .filter((event) => event.stream === stream)
             .map(({ data }) => new TextDecoder().decode(data))
             .join("");
-          const [head = "", tail] = text.split(/\n\[\d+ bytes omitted\]\n/);
+          const [head = "", tail] = text.split(/\n\[\d+ bytes not kept\]\n/);
           if (tail === undefined) expect(head).toBe(whole[stream]);
           else {
             expect([whole[stream].startsWith(head), whole[stream].endsWith(tail)]).toEqual([true, true]);
@@ -138,6 +142,23 @@ test("TB-29: of each stream the first and last part are kept, in order, whatever
       },
     ),
   );
+});
+
+test("TB-28: a reader that got what is dropped later is not told that it missed it", () => {
+  const log = createOutputLog(100);
+  const print = (): void => log.append("stdout", new TextEncoder().encode("x".repeat(250)));
+  print();
+  const first = log.after(0);
+  print();
+  const rest = log.after(log.last() - 10);
+  const text = (events: typeof first): string =>
+    events.map(({ data }) => new TextDecoder().decode(data)).join("");
+  const shown = (text(first) + text(rest)).match(/x/g)?.length ?? 0;
+  const missed = [...(text(first) + text(rest)).matchAll(/(\d+) bytes omitted/g)].map(([, count]) =>
+    Number(count),
+  );
+  expect(shown + missed.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(500);
+  expect(text(rest)).toMatch(/\n\[300 bytes not kept\]\n/);
 });
 
 test("TB-14: a patch of many equal lines, of many hunks, or of many new lines is applied at once", async () => {

@@ -1,16 +1,25 @@
-import { childrenOf, isNode, nameOf, nodesIn } from "../syntax.ts";
+import { isNode, nameOf, nodesIn } from "../syntax.ts";
 import type { Node, SyntaxIndex } from "../syntax.ts";
+import { mendArithmetic } from "./arithmetic-mends.ts";
+import {
+  allOf,
+  argumentsOf,
+  around,
+  callsIn,
+  callsOf,
+  codeOf,
+  functionWith,
+  methodOf,
+  nameOfClass,
+  only,
+} from "./mend-places.ts";
+import type { Insertion } from "./mend-places.ts";
 
 /**
  * Inserts mends into the code of the embedded shell that scripts cannot contain, since they act while scripts run: where
  * `set -e` is suspended, how `$(…)` in arithmetic runs, and which error an absent program gives. Every parsed script
  * also goes through `src/sandbox/worker/shell/language/mend-script.ts`.
  */
-
-interface Insertion {
-  readonly at: number;
-  readonly text: string;
-}
 
 /** Imports that the mends of both packages need, and those of the shell alone. */
 export const commonImports: Readonly<Record<string, string>> = {
@@ -26,54 +35,6 @@ export const mendImports: Readonly<Record<string, string>> = {
   $calculate: "src/sandbox/worker/shell/arithmetic.ts#calculate",
   $asText: "src/sandbox/worker/shell/as-text.ts#asText",
 };
-
-const around = (node: Node, before: string, after: string): Insertion[] => [
-  { at: node.start, text: before },
-  { at: node.end, text: after },
-];
-
-const codeOf = (code: string, node: Node | undefined): string =>
-  node === undefined ? "undefined" : code.slice(node.start, node.end);
-
-const argumentsOf = (call: Node): Node[] => nodesIn(call["arguments"]);
-
-/** Returns the calls of a method: `….name(…)`. */
-const callsOf = ({ calls }: SyntaxIndex, name: string): Node[] =>
-  calls.filter((call) => isNode(call["callee"]) && nameOf(call["callee"]["property"]) === name);
-
-/** Returns all nodes of a type at or below a node. */
-const allOf = (node: Node, type: string): Node[] => [
-  ...(node.type === type ? [node] : []),
-  ...childrenOf(node).flatMap((child) => allOf(child, type)),
-];
-
-const only = (found: readonly Node[], what: string): Node => {
-  const [node, ...more] = found;
-  if (node === undefined || more.length > 0)
-    throw new Error(`the code of the shell has ${found.length} places where it ${what}; one is expected`);
-  return node;
-};
-
-/** Returns the method of a name that only one class has, and that class. */
-const methodOf = (
-  { classes }: SyntaxIndex,
-  name: string,
-): { readonly owner: Node; readonly method: Node } => {
-  const owners = classes.flatMap(({ node }) =>
-    nodesIn((node["body"] as Node)["body"])
-      .filter((member) => nameOf(member["key"]) === name)
-      .map((method) => ({ owner: node, method })),
-  );
-  const method = only(
-    owners.map((each) => each.method),
-    `has a method ${name}`,
-  );
-  return { owner: owners[0]?.owner ?? method, method };
-};
-
-/** Returns the name of a class in its module: of its variable, or its own. */
-const nameOfClass = (code: string, node: Node): string =>
-  /([\w$]+)\s*=\s*$/.exec(code.slice(0, node.start).slice(-80))?.[1] ?? nameOf(node["id"]);
 
 /** Suspends `set -e` in all pipelines but the last of a list, and in those that are negated. */
 const spareLists = (code: string, found: SyntaxIndex): Insertion[] => {
@@ -91,26 +52,6 @@ const spareLists = (code: string, found: SyntaxIndex): Insertion[] => {
     `(async($context,$was)=>{try{${state}.inCondition=$was||!${one}.isSelfContained&&(${one}.negated||${one}!==${list}.pipelines.at(-1));return await `,
     `}finally{${state}.inCondition=$was}})(this.ctx,this.ctx.state.inCondition)`,
   );
-};
-
-/** Runs `$(…)` in arithmetic as a subshell of the script, not as a script of its own. */
-const keepArithmetic = (code: string, found: SyntaxIndex, parser: string): Insertion[] => {
-  const calls = callsOf(found, "execFn").filter((call) => {
-    const [script] = argumentsOf(call);
-    return script !== undefined && nameOf(script["property"]) === "command";
-  });
-  if (calls.length === 0) throw new Error("the code of the shell runs no commands of arithmetic");
-  return calls.map((call) => {
-    const callee = call["callee"] as Node;
-    const context = callee["object"] as Node;
-    const [script] = argumentsOf(call) as [Node];
-    const body = `new ${parser}().parse(${codeOf(code, script)}).statements`;
-    const subshell = `{type:"Subshell",body:${body},redirections:[]}`;
-    return {
-      at: call.start,
-      text: `${codeOf(code, context)}.executeCommand(${subshell},"")??`,
-    };
-  });
 };
 
 /** Replaces the error for an absent program by one with advice. */
@@ -228,18 +169,6 @@ export const keepBytesOfGit = (program: Node): Insertion[] => {
   return lenient.flatMap((node) => around(node, "($text||", ")"));
 };
 
-/** Returns the innermost function that holds a text. */
-const functionWith = (code: string, found: SyntaxIndex, text: string): Node => {
-  const [node] = found.functions
-    .filter((each) => codeOf(code, each).includes(text))
-    .sort((a, b) => a.end - a.start - (b.end - b.start));
-  return node ?? only([], `has ${text}`);
-};
-
-/** Returns the calls of a method inside a function. */
-const callsIn = ({ start, end }: Node, found: SyntaxIndex, name: string): Node[] =>
-  callsOf(found, name).filter((call) => call.start > start && call.end < end);
-
 /** Does the same where the shell makes texts of bytes, and bytes of texts. */
 const keepBytes = (code: string, found: SyntaxIndex): Insertion[] =>
   ["decode", "encode"].flatMap((name) => {
@@ -311,26 +240,6 @@ const holdBytes = (code: string, found: SyntaxIndex, program: Node): Insertion[]
   ];
 };
 
-/** Calculates with all bits of whole numbers, and fails where a result would be rounded. */
-const calculateWhole = (code: string, found: SyntaxIndex): Insertion[] => {
-  const plain = functionWith(code, found, 'case"<<":return');
-  const [failure] = allOf(plain, "NewExpression").map((each) => codeOf(code, each["callee"] as Node));
-  const inverse = functionWith(code, found, 'case"~":return~');
-  const not = only(
-    allOf(inverse, "UnaryExpression").filter((each) => each["operator"] === "~"),
-    "inverts bits",
-  );
-  return [
-    ...[plain, functionWith(code, found, 'case"<<=":return')].map((node) => {
-      const operands = nodesIn(node["params"]).map((param) => codeOf(code, param));
-      const text = `const $whole=$calculate(${operands.join()},${failure});if($whole!==null)return $whole;`;
-      return { at: (node["body"] as Node).start + 1, text };
-    }),
-    ...around(not, " Number(", ")"),
-    ...around(not["argument"] as Node, "BigInt(", ")"),
-  ];
-};
-
 /** Takes a word like `a=b` for the file or the text of a redirection, too. */
 const redirectToAnyWord = (code: string, found: SyntaxIndex): Insertion[] => {
   const within = functionWith(code, found, '"Expected redirection target"');
@@ -363,6 +272,17 @@ const decodeOnce = (found: SyntaxIndex): Insertion[] => {
   return calls.flatMap(({ callee }) => around(callee as Node, "(String||", ")"));
 };
 
+/** Keeps a backslash that escapes nothing in what `sub` and `gsub` of awk put in: `\"`. */
+const keepBackslashes = (code: string, found: SyntaxIndex): Insertion[] => {
+  const texts = callsOf(found, "append")
+    .map((call) => argumentsOf(call)[0])
+    .filter((text) => text !== undefined)
+    .filter(({ property }) => isNode(property) && property.type === "BinaryExpression");
+  const text = only(texts, "drops a backslash");
+  const [object, property] = [text["object"], text["property"]] as [Node, Node];
+  return [{ at: text.start, text: `${codeOf(code, object)}[${codeOf(code, property["left"] as Node)}]+` }];
+};
+
 /** Returns the texts that mend the shell, and where they are inserted. */
 export const findMends = (code: string, program: Node, found: SyntaxIndex): Insertion[] => {
   const { owner } = methodOf(found, "parseScript");
@@ -370,7 +290,7 @@ export const findMends = (code: string, program: Node, found: SyntaxIndex): Inse
   return [
     ...parses.flatMap((call) => around(call, "$mend(", ")")),
     ...spareLists(code, found),
-    ...keepArithmetic(code, found, nameOfClass(code, owner)),
+    ...mendArithmetic(code, found, nameOfClass(code, owner)),
     ...sayAbsent(code, program),
     ...endAssignments(code, found),
     ...runFiles(code, found),
@@ -381,9 +301,9 @@ export const findMends = (code: string, program: Node, found: SyntaxIndex): Inse
     ...keepBytes(code, found),
     ...readTexts(code, found),
     ...holdBytes(code, found, program),
-    ...calculateWhole(code, found),
     ...redirectToAnyWord(code, found),
     ...redirectTexts(code, found),
     ...decodeOnce(found),
+    ...keepBackslashes(code, found),
   ];
 };

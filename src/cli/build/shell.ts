@@ -78,9 +78,15 @@ const writePiece = async (piece: Piece, mark: string): Promise<void> => {
  * in them. `limpet build` and the build step of the sandbox Worker call it; nothing is written if nothing has changed.
  */
 export const writeShell = async (): Promise<void> => {
-  const maker = ["shell.ts", "instrument.ts", "mends.ts", "natives.ts", "../syntax.ts"].map((file) =>
-    join(import.meta.dirname, file),
-  );
+  const maker = [
+    "shell.ts",
+    "instrument.ts",
+    "mends.ts",
+    "mend-places.ts",
+    "arithmetic-mends.ts",
+    "natives.ts",
+    "../syntax.ts",
+  ].map((file) => join(import.meta.dirname, file));
   const hash = createHash("sha256");
   for (const file of [join(root, "package-lock.json"), ...maker]) hash.update(readFileSync(file));
   const mark = `// ${hash.digest("hex")}\n`;

@@ -1,7 +1,20 @@
 import * as z from "zod";
 import { defineTool } from "../../tools/define-tool.ts";
+import type { ToolOutput } from "../../tools/define-tool.ts";
 import { commandDeadline, runCommand } from "./command.ts";
 import { commandParameters } from "./parameters.ts";
+
+/** Exit code of a program that there is not. */
+const notFound = 127;
+
+const advice =
+  "\n[command is the program alone, and args are its arguments, one by one; exec_shell runs a line of a shell.]";
+
+/** Adds the way out where a whole line was given for a program. */
+const adviseOn = (command: string, output: ToolOutput): ToolOutput =>
+  output.exitCode === notFound && /\s/.test(command) && typeof output.content === "string"
+    ? { ...output, content: output.content + advice }
+    : output;
 
 export const execRun = defineTool({
   name: "exec_run",
@@ -27,6 +40,9 @@ export const execRun = defineTool({
     const argv = [command, ...args];
     return [{ act: "exec", subject: argv.join(" "), argv, stdin, cwd }];
   },
-  run: ({ command, args, ok_codes, cwd, timeout, stdin, background }, context) =>
-    runCommand({ argv: [command, ...args], cwd, timeout, stdin, background, okCodes: ok_codes }, context),
+  run: async ({ command, args, ok_codes, cwd, timeout, stdin, background }, context) => {
+    const argv = [command, ...args];
+    const call = { argv, cwd, timeout, stdin, background, okCodes: ok_codes };
+    return adviseOn(command, await runCommand(call, context));
+  },
 });

@@ -111,7 +111,8 @@ function readUpdate(cursor: Cursor): FilePatch {
 export function parsePatch(text: string): readonly FilePatch[] {
   const lines = text.trim().split("\n").map(withoutReturn);
   const cursor: Cursor = { lines, at: 0 };
-  if (lines[0]?.trim() !== "*** Begin Patch") bad(cursor, "a patch begins with *** Begin Patch");
+  if (lines[0]?.trim() !== "*** Begin Patch")
+    bad(cursor, "a patch begins with *** Begin Patch; git apply takes a diff");
   if (lines.at(-1)?.trim() !== "*** End Patch") {
     bad({ lines, at: lines.length - 1 }, "a patch ends with *** End Patch");
   }

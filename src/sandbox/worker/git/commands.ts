@@ -6,6 +6,7 @@ import { runMerge, runPicks } from "./changes/picks.ts";
 import { findStash, runStash } from "./changes/stashes.ts";
 import { clean, moveFiles, showReflog } from "./changes/moves.ts";
 import { runConfig } from "./changes/settings.ts";
+import { blame } from "./shown/blame.ts";
 import { search } from "./shown/search.ts";
 import { listFiles } from "./shown/list-files.ts";
 import { revParse } from "./shown/rev-parse.ts";
@@ -77,6 +78,7 @@ const completed: Readonly<Record<string, Run>> = {
   "ls-files": listFiles,
   reflog: showReflog,
   grep: search,
+  blame,
   clean,
   mv: moveFiles,
   branch: runBranch,

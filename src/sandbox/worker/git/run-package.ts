@@ -81,7 +81,7 @@ const ways: Readonly<Record<string, string>> = {
   submodule: "git clone brings a repository of this file system into a folder",
   am: "git apply takes the patch, and git commit its message",
   "format-patch": "git diff and git log --format=email write what is in one",
-  archive: "tar packs files",
+  archive: "git clone copies a repository of this file system",
   lfs: "large files are committed as they are",
   notes: "git commit --amend and git tag -a -m keep texts",
   "filter-branch": "git rebase, git reset --soft and git commit --amend rewrite commits",

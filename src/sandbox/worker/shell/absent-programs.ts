@@ -4,11 +4,15 @@ const groups: Readonly<Record<string, string>> = {
     "no command makes or opens archives here; copy folders with cp -r, and leave packing to the workspace's API",
   "python python3 node nodejs deno bun ruby perl php lua java go rustc gcc g++ cc clang tsc sqlite3 js-exec":
     "no language runs here but the shell; use sh, awk, sed and jq instead",
-  "npm npx pnpm yarn pip pip3 uv cargo make cmake mvn gradle apt apt-get apk dpkg brew":
+  "npm npx pnpm yarn pip pip3 uv cargo make cmake mvn gradle apt apt-get apk dpkg brew pytest jest vitest eslint":
     "nothing can be installed or built here; write the files, and leave the build to where the project runs",
   "curl wget ssh scp rsync ping nc telnet": "there is no network here",
   "yq xan": "use awk, sed or (for JSON) jq instead",
   "xxd hexdump": "use od -t x1 instead",
+  patch: "git apply takes a patch, with -p0 to -p9, -R and --directory, outside of a repository, too",
+  fd: "use find or rg --files instead",
+  bc: "use $((…)) for whole numbers, and awk 'BEGIN { print 1 / 3 }' for others",
+  "ps top df free lsof": "nothing runs beside the script; du -sh tells how much files take",
   "vim vi nano emacs ed less more":
     "nobody types here; print with cat or sed -n, change with sed -i or cat > file <<'EOF'",
   "shuf yes": "use sort, and awk with srand() and rand(), or printf '%s\\n' in a loop",

@@ -159,10 +159,6 @@ function writers(disk: Disk, writer: Writer, run: Operator) {
         checkFolder(disk, file);
         act(file, bytesOf(content, options));
       });
-  const linked = (existingPath: string, newPath: string): void => {
-    if (locate(disk, newPath, false).entry !== null) fail("exists", newPath);
-    writeFile(disk, writer, newPath, contentOf(disk, requireFile(disk, existingPath).entry));
-  };
   return {
     writeFile: checked((file, bytes) => writeFile(disk, writer, file, bytes)),
     appendFile: checked((file, bytes) => append(disk, writer, file, bytes)),
@@ -185,8 +181,8 @@ function writers(disk: Disk, writer: Writer, run: Operator) {
       run(path, "utimes", (file) => touchEntry(disk, writer, file, { mtime: modified.getTime() })),
     symlink: (target: string, path: string) =>
       run(path, "symlink", (link) => makeLink(disk, writer, link, target)),
-    link: (existingPath: string, newPath: string) =>
-      run(newPath, "link", (path) => linked(within(existingPath), path)),
+    link: (_: string, newPath: string) =>
+      run<void>(newPath, "link", () => fail("unsupported", "hard links are not supported here")),
   };
 }
 
@@ -200,10 +196,7 @@ function absolute(path: string): string {
   return `/${kept.join("/")}`;
 }
 
-/**
- * Returns the workspace as commands see it under `/workspace`. Hard links become copies, so that rules on paths
- * hold.
- */
+/** Returns the workspace as commands see it under `/workspace`, without hard links, so that rules on paths hold. */
 export function shellFiles(disk: Disk, writer: Writer, turn: () => Promise<void>): IFileSystem {
   const run = operator(turn);
   const change: Operator = (path, name, operation) =>

@@ -55,7 +55,7 @@ function createStreamLog(stream: Stream, limit: number): StreamLog {
     },
     kept: () => {
       if (omitted === 0) return [...head, ...tail];
-      const data = new TextEncoder().encode(`\n[${omitted} bytes omitted]\n`);
+      const data = new TextEncoder().encode(`\n[${omitted} bytes not kept]\n`);
       return [...head, { seq: marker, stream, data }, ...tail];
     },
     omitted: () => omitted,

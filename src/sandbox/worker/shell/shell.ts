@@ -110,13 +110,17 @@ const limitCode = 126;
 
 const noise = /^bash: execution aborted\n/;
 
-const limitMessage = /^bash: .*(executionLimits|limit exceeded|exceeded)/m;
+/** What the shell says of its own settings, which nobody can change here. */
+const limitSetting = /, increase executionLimits\.\w+/g;
+
+const limitMessage = /^bash: .*(executionLimits|exceeded)/m;
 
 function emitRest(
   run: ShellRun,
   result: { stdout: string; stderr: string; stdoutKind?: "text" | "bytes" },
 ): void {
-  const stderr = run.signal.aborted ? result.stderr.replace(noise, "") : result.stderr;
+  const said = result.stderr.replace(limitSetting, "");
+  const stderr = run.signal.aborted ? said.replace(noise, "") : said;
   const stdout = bytesOf(result.stdout, result.stdoutKind === "bytes" ? "latin1" : "utf8");
   if (stdout.length > 0) run.emit("stdout", stdout);
   if (stderr !== "") run.emit("stderr", byteText.encode(stderr));

@@ -1,8 +1,9 @@
+import { joinBrackets } from "./brackets.ts";
 import { atExit, setsExitHandler, setTrap } from "./exit-handler.ts";
 import { endLoops } from "./endless-loops.ts";
 import { jobCommands, lastJob, startJob } from "./job-statements.ts";
 import type { Pipeline, ShellScript, SimpleCommand, Statement, Word, WordPart } from "./script-syntax.ts";
-import { call, literal, statement, textOf } from "./script-syntax.ts";
+import { call, literal, statement, textOf, variable } from "./script-syntax.ts";
 
 /**
  * This file mends every parsed script: of the call, `sh -c`, a file, `eval` or `$(…)`. Statements that the embedded
@@ -46,8 +47,20 @@ const hasField = (node: unknown, field: string, pattern: RegExp): boolean => {
   );
 };
 
+/** Splits `-td,` into `-t -d ,`: the shell knows the options of `mapfile` one by one alone. */
+const splitOptions = (word: Word): Word[] => {
+  const [first, ...rest] = word.parts;
+  const [, flags = "", option = "", value = ""] =
+    (first?.type === "Literal" ? /^-(t*)([dnOsuCc]?)([^]*)$/.exec(first.value) : null) ?? [];
+  if (flags + option === "") return [word];
+  const options = [...(flags === "" ? [] : ["-t"]), ...(option === "" ? [] : [`-${option}`])].map(literal);
+  const parts = [...(value === "" ? [] : literal(value).parts), ...rest];
+  return parts.length === 0 ? options : [...options, { type: "Word", parts }];
+};
+
 const mendCommand = (command: SimpleCommand): void => {
   const name = command.name === null ? "" : textOf(command.name);
+  if (/^(mapfile|readarray)$/.test(name)) command.args = command.args.flatMap(splitOptions);
   if (name === "trap") setTrap(command);
   if (name === "wait") command.name = literal(jobCommands.wait);
   splitName(command);
@@ -95,6 +108,20 @@ const expandAsWord = (node: { type: string; content: string }): void => {
   Object.assign(node, { type: "ArithCommandSubst", command: `printf %s "\${${content}}"` });
 };
 
+type Expansion = Extract<WordPart, { type: "ParameterExpansion" }>;
+
+const mendExpansion = (expansion: Expansion): void => {
+  if (expansion.parameter === "!") expansion.parameter = lastJob;
+  const { operation } = expansion;
+  if (operation !== null && "pattern" in operation && operation.pattern !== null)
+    joinBrackets(operation.pattern);
+};
+
+/** Writes `for name` as `for name in "$@"`: the shell would split the words once more. */
+const nameWords = (loop: { words: Word[] | null }): void => {
+  loop.words ??= [variable("@")];
+};
+
 interface Node {
   readonly type: string;
 }
@@ -105,15 +132,14 @@ const mendNode = (node: Node): void => {
   switch (node.type) {
     case "SimpleCommand":
       return mendCommand(node as SimpleCommand);
+    case "For":
+      return nameWords(node as Node & { words: Word[] | null });
     case "Pipeline":
       return endLoops(node as Pipeline);
     case "CommandSubstitution":
       return endErrexit((node as Extract<WordPart, { type: "CommandSubstitution" }>).body);
-    case "ParameterExpansion": {
-      const expansion = node as Extract<WordPart, { type: "ParameterExpansion" }>;
-      if (expansion.parameter === "!") expansion.parameter = lastJob;
-      return;
-    }
+    case "ParameterExpansion":
+      return mendExpansion(node as Expansion);
     case "DoubleQuoted":
       return allowUnset(node as Extract<WordPart, { type: "DoubleQuoted" }>);
     case "ArithBracedExpansion":

@@ -12,7 +12,7 @@ import {
   succeed,
 } from "./program.ts";
 
-/** `rm` and `mv`, which never follow a link that they are given. */
+/** `rm` and `mv`, which never follow a link that they are given, and `ln`, which makes symbolic ones alone. */
 
 const removal = {
   flags: "rRfivdI",
@@ -98,4 +98,37 @@ const mv = program("mv", async (args, context) => {
   return original(context, [...words.filter((word) => /^-[finv]$/.test(word)), "--", ...chosen, target]);
 });
 
-export const linkPrograms: readonly CustomCommand[] = [rm, mv];
+const linking = {
+  flags: "sfnTv",
+  valued: "t",
+  long: "symbolic:s force:f no-dereference:n no-target-directory:T verbose:v target-directory:t",
+};
+
+const ln = program("ln", async (args, context) => {
+  const options = readOptions(args, linking);
+  const { has, operands } = options;
+  const { fs, cwd } = context;
+  if (!has("s")) throw new Failure("hard links are not supported here; use ln -s, or cp for a copy");
+  const find = (path: string) => fs.lstat(fs.resolvePath(cwd, path)).catch(() => null);
+  const isReplaced = has("n") && (await find(operands.at(-1) ?? "."))?.isSymbolicLink === true;
+  const { sources, target, isInto } = await targetOf(
+    {
+      ...options,
+      has: (letter) => (letter === "T" && isReplaced) || has(letter),
+      operands: operands.length === 1 && !has("t") ? [...operands, "."] : operands,
+    },
+    context,
+  );
+  return forEach("ln", sources, async (source) => {
+    const path = isInto ? `${target}/${nameOf(source)}` : target;
+    const place = fs.resolvePath(cwd, path);
+    const what = `failed to create symbolic link '${path}'`;
+    const found = await find(path);
+    if (found !== null && (found.isDirectory || !has("f"))) throw new Failure(`${what}: File exists`);
+    if (found !== null) await fs.rm(place).catch(failWith(what));
+    await fs.symlink(source, place).catch(failWith(what));
+    return has("v") ? `'${path}' -> '${source}'\n` : undefined;
+  });
+});
+
+export const linkPrograms: readonly CustomCommand[] = [rm, mv, ln];

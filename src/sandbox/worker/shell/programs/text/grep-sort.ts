@@ -1,4 +1,5 @@
 import type { CommandContext, CustomCommand, Result } from "../../custom-command.ts";
+import { plainBoundaries } from "./boundaries.ts";
 import { quoteWord } from "../../quote-word.ts";
 import {
   Failure,
@@ -28,12 +29,14 @@ const nameBelow = ({ stdout, ...rest }: Result): Result => ({
 
 /** Returns the call of the shell's own grep, which knows fewer options. */
 function grepCall({ has, words, operands }: Options, files: readonly string[]): string[] {
-  const known = words.filter(
-    (word, at) => !/^-[sHaIGUZ]$/.test(word) || /^-[efmABC]$/.test(words[at - 1] ?? ""),
-  );
+  const mend = (pattern: string): string => (has("F") || has("P") ? pattern : plainBoundaries(pattern));
+  const known = words
+    .filter((word, at) => !/^-[sHaIGUZ]$/.test(word) || /^-[efmABC]$/.test(words[at - 1] ?? ""))
+    .map((word, at, all) => (all[at - 1] === "-e" ? mend(word) : word));
+  const patterns = operands.slice(0, operands.length - files.length).map(mend);
   const isNamed = has("H") && files.length === 1 && !["r", "c", "L"].some(has);
   const end = operands.some((word) => /^-./.test(word)) ? ["--"] : [];
-  return [...known, ...end, ...operands, ...(isNamed ? ["/dev/null"] : [])];
+  return [...known, ...end, ...patterns, ...files, ...(isNamed ? ["/dev/null"] : [])];
 }
 
 /** Returns the status: 2 if a file is missing, unless `-q` found a match. */
@@ -42,7 +45,7 @@ const codeOf = ({ stderr, exitCode }: Result, isQuiet: boolean): number => {
   return isMissing && !(isQuiet && exitCode === 0) ? 2 : exitCode;
 };
 
-const grep = program("grep", async (args, context) => {
+const search = async (args: readonly string[], context: CommandContext): Promise<Result> => {
   const options = readOptions(args, grepNames);
   const { has, operands } = options;
   const files = has("e") || has("f") ? operands : operands.slice(1);
@@ -52,7 +55,7 @@ const grep = program("grep", async (args, context) => {
   const named = isBelow ? nameBelow(whole) : whole;
   const stdout = has("Z") && has("l") ? named.stdout.replaceAll("\n", "\0") : named.stdout;
   return { ...named, stdout, exitCode: codeOf(found, has("q")), stderr: has("s") ? "" : found.stderr };
-});
+};
 
 const sortNames = {
   flags: "bdfgiMhnRrVcCmsu",
@@ -103,4 +106,10 @@ const paste = program("paste", (args, context) => {
   return original(context, [...options, ...(operands.length === 0 ? ["-"] : operands)]);
 });
 
-export const textPrograms: readonly CustomCommand[] = [grep, sort, seq, paste];
+export const textPrograms: readonly CustomCommand[] = [
+  program("grep", search),
+  program("egrep", search),
+  sort,
+  seq,
+  paste,
+];

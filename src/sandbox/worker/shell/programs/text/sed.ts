@@ -12,7 +12,7 @@ import {
   succeed,
   textFrom,
 } from "../program.ts";
-import { changeCase, markCase } from "./case-marks.ts";
+import { changeCase, mendCommands } from "./sed-script.ts";
 
 /** `sed`, which keeps a copy with `-i.bak`, takes `a\text` on one line, and changes case with `\U` and the like. */
 
@@ -28,11 +28,7 @@ const suffixOf = (word: string): string | null => {
   return short ?? long ?? (word === "--in-place" ? "" : null);
 };
 
-/** Writes `a\text` as the two lines that the shell's sed knows. */
-const breakText = (script: string): string =>
-  script.replace(/((?:^|[\n;{}]|[\d$/!,])[ \t]*[aic])\\(?=[^\n])/g, (_, before: string) => `${before}\\\n`);
-
-const mendScript = (script: string): string => markCase(breakText(admit(script)));
+const mendScript = (script: string): string => mendCommands(admit(script));
 
 /** Takes `-i` out of the words of a call; the flags before `i` in one word stay. */
 function withoutInPlace(args: readonly string[]): {
