@@ -21,7 +21,7 @@ test("TB-16: stdout, then [stderr], then [exit N]; a code outside ok_codes is an
   });
 });
 
-test("TB-3: a line of a shell in place of a program is an error that names the way out", async () => {
+test("a line of a shell in place of a program is an error that names the way out", async () => {
   const { text } = toolBench();
   const advice =
     /^ERROR .*not found\n\[exit 127\]\n\[command is the program alone, .* exec_shell runs .*\]$/s;
@@ -30,7 +30,7 @@ test("TB-3: a line of a shell in place of a program is an error that names the w
   expect(await text("exec_run", { command: "no-such", args: ["a b"] })).toMatch(/\[exit 127\]$/);
 });
 
-test("TB-3 TB-33: a command that reaches a limit says so, with the way out", async () => {
+test("TB-33: a command that reaches a limit says so, with the way out", async () => {
   const { text } = toolBench();
   expect(await text("exec_shell", { script: "echo a; f() { f; }; f" })).toMatch(
     /^ERROR limit: .* Do less in one call: .*\na\n\[stderr\]\nbash: f: maximum recursion depth \(\d+\) exceeded\n\[exit 126\]$/,
