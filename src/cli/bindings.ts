@@ -1,9 +1,10 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { parseEnv } from "node:util";
 import { parse, TomlError } from "smol-toml";
 import { InvalidFileError } from "./usage.ts";
 
-/** Reads a team's environment from `wrangler.toml`. */
+/** Reads a team's environment from `wrangler.toml`, and the variables for this machine beside it. */
 
 type Table = Readonly<Record<string, unknown>>;
 
@@ -130,12 +131,20 @@ interface EnvironmentNames {
   readonly variables: ReadonlySet<string>;
 }
 
+/** Returns the variables of a team's environment, which a deployment has, too. */
+export const readVariables = (file: WranglerFile, team: string): Table => asTable(keysOf(file, team)["vars"]);
+
+/** Reads the variables that `npm start` passes to a team: those of its own file, or else of the one for all teams. */
+export const readDevVars = (root: string, team: string): NodeJS.Dict<string> => {
+  const name = [`.dev.vars.${team}`, ".dev.vars"].find((each) => existsSync(join(root, each)));
+  return name === undefined ? {} : parseEnv(readText(root, name));
+};
+
 /** Reads which secrets and variables a team's environment declares. */
 export const readDeclaredNames = (file: WranglerFile, team: string): EnvironmentNames => {
-  const { secrets, vars } = keysOf(file, team);
-  const { required } = asTable(secrets);
+  const { required } = asTable(keysOf(file, team)["secrets"]);
   return {
     secrets: required === undefined ? null : new Set(asList(required).map(String)),
-    variables: new Set(Object.keys(asTable(vars))),
+    variables: new Set(Object.keys(readVariables(file, team))),
   };
 };

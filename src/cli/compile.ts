@@ -9,7 +9,15 @@ import { formatDiagnostics, hasErrors, maximumShown } from "../config/document/d
 import type { DeclaredNames } from "../config/checks/declared-secrets.ts";
 import type { ExtensionModule } from "../config/extensions.ts";
 import { findDeadLinks, listTeams, readTeamFiles, teamFolder } from "../config/build/files.ts";
-import { findEnvironment, readDeclaredNames, readWranglerFile } from "./bindings.ts";
+import { privateTargets } from "../engine/secrets/egress.ts";
+import {
+  findEnvironment,
+  readDeclaredNames,
+  readDevVars,
+  readVariables,
+  readWranglerFile,
+} from "./bindings.ts";
+import type { WranglerFile } from "./bindings.ts";
 import { placeInExtensions } from "./extensions/places.ts";
 import { loadExtensions } from "./extensions/load.ts";
 import { checkTypes } from "./extensions/types.ts";
@@ -27,8 +35,7 @@ const countOwnAgents = ({ draft }: CompiledTeam): number =>
   itemsOf(childOf(draft?.root, "agents")).filter(({ at }) => at !== extensionOffset).length;
 
 /** Reads the names that the team's environment declares; undefined if it lets wrangler read any name. */
-const readDeclared = (root: string, team: string): DeclaredNames | undefined => {
-  const toml = readWranglerFile(root);
+const readDeclared = (toml: WranglerFile, team: string): DeclaredNames | undefined => {
   const { secrets, variables } = readDeclaredNames(toml, team);
   if (secrets === null) return undefined;
   const line = findEnvironment(toml, team) ?? 1;
@@ -41,10 +48,14 @@ export const compileFolder = async (
   isServed = false,
 ): Promise<CompiledFolder> => {
   const extensions = await loadExtensions(root, name);
+  const toml = readWranglerFile(root);
+  // What stands in the file for this machine holds only here.
+  const variables = { ...readVariables(toml, name), ...(isServed ? readDevVars(root, name) : {}) };
   const compiled = compileTeam(readTeamFiles(root, name), {
     name,
     extensions,
-    declared: readDeclared(root, name),
+    declared: readDeclared(toml, name),
+    openPlaces: privateTargets(variables),
     deadLinks: findDeadLinks(root, name),
     teams: existsSync(teamFolder(root, name)) ? undefined : listTeams(root),
     isServed,

@@ -1,6 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { parseEnv } from "node:util";
 import { ownEntry } from "../chat/json.ts";
 import { teamFolder } from "../config/build/files.ts";
 import { lockFile, lockText } from "../config/build/mcp-lock.ts";
@@ -10,17 +9,11 @@ import { createEngine } from "../engine/create.ts";
 import type { ServerReach, Servers } from "../engine/tools/servers.ts";
 import { mcp } from "../toolboxes/mcp/index.ts";
 import type { IssuerCredentials } from "../toolboxes/mcp/port.ts";
+import { readDevVars } from "./bindings.ts";
 import type { Terminal } from "./usage.ts";
 
 /** Milliseconds to wait for one server. */
 const listMs = 30_000;
-
-/** Reads the variables that `npm start` passes to a team: those of its own file, or else of the one for all teams. */
-const readDevVars = (root: string, team: string): NodeJS.Dict<string> => {
-  const paths = [`.dev.vars.${team}`, ".dev.vars"].map((name) => join(root, name));
-  const path = paths.find((each) => existsSync(each));
-  return path === undefined ? {} : parseEnv(readFileSync(path, "utf8"));
-};
 
 /** Passes on only the variables that the team's file refers to, and those that control requests. */
 const environmentOf = (root: string, { name: team, secrets }: Team): Readonly<Record<string, string>> => {

@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { run } from "../../src/cli/run.ts";
 import { findTeamProblem } from "../../src/cli/serve/first-build.ts";
 import { InvalidFileError } from "../../src/cli/usage.ts";
 import { team } from "../config/support.ts";
@@ -49,6 +50,23 @@ test("CF-37: new-team writes the binding of Workers AI into the environment of a
   place.write("config/brain/team.yaml", models);
   expect((await place.call("new-team", "acme", "--from", "brain")).code).toBe(0);
   expect(place.read("wrangler.toml")).toMatch(/\nai = \{ binding = "BRAIN" \}\n$/);
+});
+
+test("a private address is no longer warned of where the operator opens it: for a deployment, or on this machine alone", async () => {
+  place.write("config/acme/team.yaml", team({ provider: "    base_url: http://127.0.0.1:11434/v1" }));
+  const opened = "LIMPET_PRIVATE_EGRESS='127.0.0.1:9, 127.0.0.1:11434'";
+  const warnings = async (serving: boolean): Promise<number> => {
+    const lines: string[] = [];
+    await run(["build", "acme"], { root: place.root, print: (line) => lines.push(line), serving });
+    return lines.filter((line) => line.includes("private_address")).length;
+  };
+  expect([await warnings(false), await warnings(true)]).toEqual([1, 1]);
+  place.write(".dev.vars.acme", opened);
+  expect([await warnings(false), await warnings(true)]).toEqual([1, 0]);
+  place.write("wrangler.toml", `[env.acme.vars]\n${opened}\n`);
+  expect([await warnings(false), await warnings(true)]).toEqual([0, 0]);
+  place.write(".dev.vars.acme", "LIMPET_PRIVATE_EGRESS=127.0.0.1:9");
+  expect([await warnings(false), await warnings(true)]).toEqual([0, 1]);
 });
 
 test("TB-5 CF-37: a binding in a comment or in a text is none, and one in any notation is one", async () => {

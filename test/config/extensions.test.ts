@@ -56,7 +56,7 @@ test("CF-6: a private host of a tool that an agent has is warned of, with the wa
   const all = { toolboxes: [box(bank, tides)] };
   expect(await said(all, team().replace("[filesystem]", "[filesystem, sea]"))).toEqual([
     expect.stringMatching(
-      /^config\/acme\/team.yaml:\d+:\d+ warning private_address agents\[0\].toolboxes\[1\]: 127.0.0.1:9314, which pay calls, is not public, so only the operator can open it\n {2}add 127.0.0.1:9314 to LIMPET_PRIVATE_EGRESS; /,
+      /^config\/acme\/team.yaml:\d+:\d+ warning private_address agents\[0\].toolboxes\[1\]: 127.0.0.1:9314, which pay calls, is not public, so only the operator can open it\n {2}add 127.0.0.1:9314 to LIMPET_PRIVATE_EGRESS, in /,
     ),
   ]);
   expect(await said(all), "no agent has it").toEqual([]);

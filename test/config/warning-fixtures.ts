@@ -353,8 +353,8 @@ export const warnings: readonly Fixture[] = [
       top: "mcp_servers: [{ name: kb, url: 'https://kb.internal/mcp' }]",
     }).replace("[filesystem]", "[kb]"),
     says: [
-      "team.yaml:6:15 warning private_address providers[0].base_url: 127.0.0.1:11434 is not public, so only the operator can open it\n  add 127.0.0.1:11434 to LIMPET_PRIVATE_EGRESS; on this machine that stands in .dev.vars.acme",
-      "team.yaml:10:32 warning private_address mcp_servers[0].url: kb.internal:443 is not public, so only the operator can open it\n  add kb.internal:443 to LIMPET_PRIVATE_EGRESS; on this machine that stands in .dev.vars.acme",
+      "team.yaml:6:15 warning private_address providers[0].base_url: 127.0.0.1:11434 is not public, so only the operator can open it\n  add 127.0.0.1:11434 to LIMPET_PRIVATE_EGRESS, in .dev.vars.acme for this machine, in wrangler.toml for a deployment",
+      "team.yaml:10:32 warning private_address mcp_servers[0].url: kb.internal:443 is not public, so only the operator can open it\n  add kb.internal:443 to LIMPET_PRIVATE_EGRESS, in .dev.vars.acme for this machine, in wrangler.toml for a deployment",
     ],
     good: team({
       provider: "    base_url: https://models.example.com/v1",

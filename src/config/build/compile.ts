@@ -47,6 +47,8 @@ export interface CompileOptions {
    * name.
    */
   readonly declared?: DeclaredNames | undefined;
+  /** Places `host:port` that are not public and that the operator opens where the team runs. */
+  readonly openPlaces?: readonly string[];
   /** Links of the folder that lead to nothing, by their path in it. */
   readonly deadLinks?: readonly string[];
   /** Names of the existing teams, if this one has no folder. */
@@ -118,7 +120,6 @@ const draftChecks = [
   checkSettings,
   checkInert,
   checkTexts,
-  checkReferencesAndAddresses,
   checkSecrets,
   checkAnswers,
   checkAvailability,
@@ -146,6 +147,7 @@ export const compileTeam = (given: TeamFiles, options: CompileOptions): Compiled
   const { files: contextFiles, ...context } = readContext(report, files, draft.sections.context.max_chars);
   const lock = readLock(report, files);
   for (const check of draftChecks) check(draft);
+  checkReferencesAndAddresses(draft, options.openPlaces ?? []);
   checkServers(draft, isServed);
   checkExpired(draft, now);
   const secrets = neededSecrets(draft, reachableSecrets(draft));

@@ -51,32 +51,46 @@ const checkBinding = (draft: TeamDraft, index: number, value: ProviderShape): vo
   }
 };
 
+/** Places `host:port` that are not public and that the operator opens. */
+type OpenPlaces = readonly string[];
+
 /**
  * Warns of an address that is reached only if the operator opens it; one with a reference is known at run time.
  * `caller` is the tool whose code names the address.
  */
-const warnOfPrivate = (draft: TeamDraft, path: Path, text: string, caller?: string): void => {
+const warnOfPrivate = (
+  draft: TeamDraft,
+  open: OpenPlaces,
+  path: Path,
+  text: string,
+  caller?: string,
+): void => {
   const place = text.includes("${") ? null : privatePlaceOf(text);
-  if (place === null) return;
+  if (place === null || open.includes(place)) return;
   const subject = caller === undefined ? place : `${place}, which ${caller} calls,`;
   draft.report("private_address", path, `${subject} is not public, so only the operator can open it`, {
-    hint: `add ${place} to LIMPET_PRIVATE_EGRESS; on this machine that stands in ${localSecretsFile(draft.name)}`,
+    hint: `add ${place} to LIMPET_PRIVATE_EGRESS, in ${localSecretsFile(draft.name)} for this machine, in wrangler.toml for a deployment`,
   });
 };
 
 /** Warns of private hosts of the tools in an agent's toolboxes. */
-const warnOfPrivateHosts = (draft: TeamDraft, index: number, { toolboxes }: AgentShape): void => {
+const warnOfPrivateHosts = (
+  draft: TeamDraft,
+  open: OpenPlaces,
+  index: number,
+  { toolboxes }: AgentShape,
+): void => {
   for (const [at, { name, tools = draft.toolboxes.get(name) ?? [] }] of toolboxes.entries())
     for (const tool of tools)
       for (const host of draft.definitions.get(tool)?.hosts ?? [])
-        warnOfPrivate(draft, ["agents", index, "toolboxes", at], host, tool);
+        warnOfPrivate(draft, open, ["agents", index, "toolboxes", at], host, tool);
 };
 
-const checkAddresses = (draft: TeamDraft): void => {
+const checkAddresses = (draft: TeamDraft, open: OpenPlaces): void => {
   const check = (path: Path, text: string | undefined, schemes?: RegExp): void => {
     const problem = text === undefined ? null : addressProblem(text, schemes);
     if (problem !== null) draft.report("invalid_url", path, problem);
-    else if (text !== undefined) warnOfPrivate(draft, path, text);
+    else if (text !== undefined) warnOfPrivate(draft, open, path, text);
   };
   for (const { index, value } of draft.providers) {
     check(["providers", index, "base_url"], value.base_url);
@@ -96,7 +110,7 @@ const checkAddresses = (draft: TeamDraft): void => {
     draft.report("invalid_url", ["http", "headers", origin], message, { which: "key" });
   }
   check(["browser", "search_url"], draft.sections.browser.search_url?.replaceAll("{query}", "query"));
-  for (const { index, value } of draft.agents) warnOfPrivateHosts(draft, index, value);
+  for (const { index, value } of draft.agents) warnOfPrivateHosts(draft, open, index, value);
   check(["browser", "endpoint"], draft.sections.browser.endpoint, /^(https?|wss?):$/);
 };
 
@@ -156,7 +170,7 @@ const checkReferences = (draft: TeamDraft): void => {
 };
 
 /** Checks addresses and references. */
-export const checkReferencesAndAddresses = (draft: TeamDraft): void => {
-  checkAddresses(draft);
+export const checkReferencesAndAddresses = (draft: TeamDraft, open: OpenPlaces): void => {
+  checkAddresses(draft, open);
   checkReferences(draft);
 };
