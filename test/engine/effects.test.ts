@@ -260,7 +260,7 @@ test("EF-42 CF-34: the view of a turn outlives another version of its effect; wi
     ok: false,
     problem: {
       code: "not_found",
-      detail: "this deployment lacks what this turn was made with: effect own",
+      detail: "This deployment lacks what this turn was made with: effect own.",
     },
   });
 });
