@@ -133,6 +133,31 @@ a\.b \"q\" x&amp;y
     "foo\n0\nfoo foobar\nfoo foobar\n[<foo] foobar\na|b\nnone\n",
   ],
   [
+    "brackets with backslashes, classes and delimiters",
+    String.raw`grep -oE '"([^"\\]|\\.)*"' <<< 'x "a\"b" y'; grep -c '[\\]' <<< 'a\b'; sed 's/[/\\]/_/g;s/[^\\]$/!/' <<< 'a/b\c'; sed 's/[][().*$|\\]/\\&/g' <<< 'a.[c]\d'; sed 's/[[:alpha:]/]/w/g' <<< a/b; grep -qE "[\"'\$\\\\]" <<< "it's" && echo unsafe`,
+    String.raw`"a\"b"
+1
+a_b_!
+a\.\[c\]\\d
+www
+unsafe
+`,
+  ],
+  [
+    "texts that sed adds as they are, and what only looks like a command in them",
+    String.raw`seq 2 > f; sed '1a const re = /[\\]\<x/; s/a/\\b/' f; sed '1c\a\tb\nc' f; sed '/2/{
+i\
+ "q\\n"
+s/2/two/
+}' f; sed 'y/;s/,t/;s_,_\\_;# s/\(a\)\1/x/' <<< 'a;s'`,
+    '1\nconst re = /[\\]<x/; s/a/\\b/\n2\na\tb\nc\n2\n1\n "q\\n"\ntwo\na\\t\n',
+  ],
+  [
+    "several expressions of grep",
+    String.raw`printf 'a\n-b\nc\n' > f; grep -e a -e c f; grep -cF -e a -e -b f; grep -vE -e '^a' -e '^c' f; grep -o -e '\<a' -e '[-]' f`,
+    "a\nc\n2\n-b\na\n-\n",
+  ],
+  [
     "links in folders, and in place of others",
     `echo a > f; mkdir d e; ln -s ../f d; cat d/f; ln -s f l; ln -s f l || ln -sf d l; readlink l; ln -sfn e l; readlink l; ln -s none w; ln -sf f w; cat w; cd e; ln -sv ../f; ln -s ../f ../d .; ls; cd ..; ln -st d w; ls d; ln -sf f d/f; readlink d/f`,
     "a\nd\ne\na\n'./f' -> '../f'\nd\nf\nf\nw\nf\n",

@@ -1,5 +1,5 @@
 import type { CommandContext, CustomCommand, Result } from "../../custom-command.ts";
-import { plainBoundaries } from "./boundaries.ts";
+import { plainBoundaries } from "./patterns.ts";
 import { quoteWord } from "../../quote-word.ts";
 import {
   Failure,
@@ -28,15 +28,18 @@ const nameBelow = ({ stdout, ...rest }: Result): Result => ({
 });
 
 /** Returns the call of the shell's own grep, which knows fewer options. */
-function grepCall({ has, words, operands }: Options, files: readonly string[]): string[] {
+function grepCall({ has, words, values, operands }: Options, files: readonly string[]): string[] {
   const mend = (pattern: string): string => (has("F") || has("P") ? pattern : plainBoundaries(pattern));
-  const known = words
-    .filter((word, at) => !/^-[sHaIGUZ]$/.test(word) || /^-[efmABC]$/.test(words[at - 1] ?? ""))
-    .map((word, at, all) => (all[at - 1] === "-e" ? mend(word) : word));
+  const optionOf = (at: number): string => /^-[efmABC]$/.exec(words[at - 1] ?? "")?.[0] ?? "";
+  const known = words.filter((word, at) =>
+    optionOf(at) === "" ? !/^-[esHaIGUZ]$/.test(word) : optionOf(at) !== "-e",
+  );
+  // Of several expressions the shell's grep takes the last, but an expression may have several lines.
+  const expressions = has("e") ? ["-e", values("e").map(mend).join("\n")] : [];
   const patterns = operands.slice(0, operands.length - files.length).map(mend);
   const isNamed = has("H") && files.length === 1 && !["r", "c", "L"].some(has);
   const end = operands.some((word) => /^-./.test(word)) ? ["--"] : [];
-  return [...known, ...end, ...patterns, ...files, ...(isNamed ? ["/dev/null"] : [])];
+  return [...known, ...expressions, ...end, ...patterns, ...files, ...(isNamed ? ["/dev/null"] : [])];
 }
 
 /** Returns the status: 2 if a file is missing, unless `-q` found a match. */

@@ -12,7 +12,7 @@ import {
   succeed,
   textFrom,
 } from "../program.ts";
-import { changeCase, mendCommands } from "./sed-script.ts";
+import { changeCase, isMarked, mendCommands } from "./sed-script.ts";
 
 /** `sed`, which keeps a copy with `-i.bak`, takes `a\text` on one line, and changes case with `\U` and the like. */
 
@@ -93,7 +93,7 @@ export const sed: CustomCommand = program("sed", async (args, context) => {
   const call = [...flags, ...scripts.flatMap((script) => ["-e", script])];
   if (suffix !== null) return forEach("sed", files, (path) => changeFile(path, suffix, call, context), 2);
   const result = await original(context, [...call, ...files.map(asOperand)]);
-  if (!scripts.some((script) => /[\uf6f0-\uf6f4]/.test(script))) return result;
+  if (!scripts.some(isMarked)) return result;
   const { stderr, exitCode } = result;
   return { ...succeed(changeCase(textFrom(printedBy(result)))), stderr, exitCode };
 });
