@@ -73,7 +73,7 @@ export const createTeamServices = (
     memory: createSharedMemory(own),
     serverStore: {
       sawServer: (sighting) => own().sawServer(sighting),
-      checkTools: (check) => own().checkTools(check),
+      hasNewApprovals: (check) => own().hasNewApprovals(check),
       authorizeServer: (asked) => own().authorizeServer({ ...asked, address: { tenant, jurisdiction } }),
     },
     reflections: createSharedReflections(own),

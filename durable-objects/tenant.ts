@@ -47,7 +47,7 @@ import type { LoginEnd, ServerAuthorization, TenantLogins } from "../src/engine/
 import { indexSession } from "../src/engine/access/tenant/session-index.ts";
 import { performTenantCall } from "../src/engine/access/tenant/calls.ts";
 import { cancelLease, drawLease } from "../src/engine/access/tenant/days.ts";
-import { checkTools, recordSighting } from "../src/engine/access/tenant/tool-pins.ts";
+import { hasNewApprovals, recordSighting } from "../src/engine/access/tenant/tool-pins.ts";
 import type { ServerSighting, ToolCheck } from "../src/engine/access/tenant/tool-pins.ts";
 import { tenantMigrations } from "../src/engine/access/tenant/tables.ts";
 import { createBatchWindow } from "./waits.ts";
@@ -181,8 +181,8 @@ export class TenantShell extends DurableObject<unknown> implements TenantDirecto
     return recordSighting(this.#tables, sighting, Date.now());
   }
 
-  async checkTools(check: ToolCheck): ReturnType<TenantDirectory["checkTools"]> {
-    return checkTools(this.#tables, check);
+  async hasNewApprovals(check: ToolCheck): ReturnType<TenantDirectory["hasNewApprovals"]> {
+    return hasNewApprovals(this.#tables, check);
   }
 
   async authorizeServer(asked: ServerAuthorization): Promise<AuthorizationAnswer> {

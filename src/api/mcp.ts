@@ -28,7 +28,7 @@ export const connectServer = async (context: AuthorizedContext): Promise<Respons
   const { tenant: owner, jurisdiction } = principal;
   const store: TenantServerStore = {
     sawServer: (sighting) => tenant.sawServer(sighting),
-    checkTools: (check) => tenant.checkTools(check),
+    hasNewApprovals: (check) => tenant.hasNewApprovals(check),
     authorizeServer: (asked) =>
       tenant.authorizeServer({ ...asked, address: { tenant: owner, jurisdiction } }),
   };

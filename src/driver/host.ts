@@ -30,7 +30,7 @@ export interface TenantDay {
 }
 
 export interface ServerLister {
-  /** Returns whether the tools of a list are approved otherwise than when it was fetched. */
+  /** Returns whether a list has to be fetched anew for its tools to be judged as today. */
   hasNewApprovals(name: string, tools: readonly ServerTool[]): Promise<boolean>;
   /** Asks a server for its tools; it never rejects. */
   list(

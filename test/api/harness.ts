@@ -20,7 +20,7 @@ import { indexSession } from "../../src/engine/access/tenant/session-index.ts";
 import { addMemories, recallMemories, recentMemories } from "../../src/engine/access/tenant/memories.ts";
 import { addReflections, findReflections } from "../../src/engine/access/tenant/reflections.ts";
 import type { Engine } from "../../src/engine/engine.ts";
-import { checkTools, recordSighting } from "../../src/engine/access/tenant/tool-pins.ts";
+import { hasNewApprovals, recordSighting } from "../../src/engine/access/tenant/tool-pins.ts";
 import { drawLease } from "../../src/engine/access/tenant/days.ts";
 import { performTeamCall } from "../../src/engine/access/team-calls.ts";
 import { teamMigrations } from "../../src/engine/access/team-tables.ts";
@@ -141,7 +141,7 @@ const tenantOf = (now: () => number) => {
     addReflections: async (rows, ttlMs) => addReflections(tables, rows, { ttlMs, now: now() }),
     findReflections: async (task, ttlMs) => findReflections(tables, task, { ttlMs, now: now() }),
     sawServer: async (sighting) => recordSighting(tables, sighting, now()),
-    checkTools: async (check) => checkTools(tables, check),
+    hasNewApprovals: async (check) => hasNewApprovals(tables, check),
     authorizeServer: async () => ({ kind: "failure", reason: "the team has none" }),
     finishLogin: async () => "unknown",
     recordActions: async (actions) => recordDelivered(tables, actions, now()),

@@ -38,7 +38,7 @@ import {
   findReflections,
   createSharedReflections,
 } from "../../src/engine/access/tenant/reflections.ts";
-import { checkTools, recordSighting } from "../../src/engine/access/tenant/tool-pins.ts";
+import { hasNewApprovals, recordSighting } from "../../src/engine/access/tenant/tool-pins.ts";
 import type { ServerSighting, ToolCheck } from "../../src/engine/access/tenant/tool-pins.ts";
 import type { TenantStores } from "../../src/engine/access/rpc.ts";
 import type { TenantAddress } from "../../src/sandbox/jurisdiction.ts";
@@ -227,7 +227,7 @@ export const openBench = ({
     readNote: async (owner, name) => readNote(tables, owner, name),
     listNotes: async (owner) => listNotes(tables, owner),
     sawServer: async (sighting) => recordSighting(tables, sighting, now),
-    checkTools: async (check) => checkTools(tables, check),
+    hasNewApprovals: async (check) => hasNewApprovals(tables, check),
     authorizeServer: (asked) => logins.authorize(asked),
     writeNote: async (owner, note, key) => writeNote(tables, owner, { ...note, key, now }),
     ...memory,
@@ -324,7 +324,7 @@ export const openBench = ({
     memory: createSharedMemory(() => team),
     serverStore: {
       sawServer: (sighting: ServerSighting) => team.sawServer(sighting),
-      checkTools: (check: ToolCheck) => team.checkTools(check),
+      hasNewApprovals: (check: ToolCheck) => team.hasNewApprovals(check),
       authorizeServer: (asked: Omit<ServerAuthorization, "address">) =>
         team.authorizeServer({ ...asked, address }),
     },

@@ -1,7 +1,7 @@
 import { pauseAfter } from "../state/ask.ts";
 import type { ServerReport } from "../../tools/define-tool.ts";
 import { firstCharacters } from "../../chat/text.ts";
-import { ownEntry } from "../../chat/json.ts";
+import { fieldsOf, ownEntry } from "../../chat/json.ts";
 import { canonicalJson } from "../../tools/canonical.ts";
 import type { Agent } from "../definition/agent.ts";
 import type { DataOf } from "../state/events.ts";
@@ -136,7 +136,13 @@ const setLink = (draft: Draft, server: string, link: ServerLink): void => {
 /** Number of earlier connections that are kept: if more are left, their server has lost the oldest by itself. */
 const mostEarlier = 50;
 
-/** Stores the connection of a handshake, before it is used; the sessions of those in `over` have ended. */
+/** Returns what stands for the server's address in a connection. */
+const placeOf = (connection: Json): unknown => fieldsOf(connection)["place"];
+
+/**
+ * Stores the connection of a handshake, before it is used; the sessions of those in `over` have ended. What was
+ * listed at another address says nothing of this one.
+ */
 export const keepConnection = (
   draft: Draft,
   server: string,
@@ -146,7 +152,9 @@ export const keepConnection = (
   const link = serverLinkOf(draft.state, server);
   const gone = new Set([connection, ...over].map(canonicalJson));
   const earlier = connectionsOf(link).filter((each) => !gone.has(canonicalJson(each)));
-  const kept = { ...link, connection, earlier: earlier.slice(0, mostEarlier) };
+  const isMoved = link.connection !== null && placeOf(link.connection) !== placeOf(connection);
+  const stale = link.stale || isMoved;
+  const kept = { ...link, connection, stale, earlier: earlier.slice(0, mostEarlier) };
   if (canonicalJson(kept) !== canonicalJson(link)) setLink(draft, server, kept);
 };
 

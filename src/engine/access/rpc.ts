@@ -183,8 +183,8 @@ export interface TenantStores {
   recallMemories(owner: MemoryOwner, query: RecallQuery): Promise<readonly RecalledMemory[]>;
   /** Records the state of an MCP server; returns its tools that nobody has approved in their current form. */
   sawServer(sighting: ServerSighting): Promise<readonly ToolChange[]>;
-  /** Returns the tools of an earlier list of an MCP server that still wait for an approval in that form. */
-  checkTools(check: ToolCheck): Promise<readonly ToolChange[]>;
+  /** Returns whether the tools of an earlier list of an MCP server have to be listed anew to be judged as today. */
+  hasNewApprovals(check: ToolCheck): Promise<boolean>;
   /**
    * Returns a token for an MCP server, the address at which a person must sign in first, or why neither is
    * available.

@@ -1,8 +1,8 @@
-import type { ServerAnswer, ToolChange } from "../../agent/hooks/servers.ts";
+import type { ServerAnswer } from "../../agent/hooks/servers.ts";
 import type { ServerTool } from "../../agent/state/session.ts";
 import type { Json } from "../../chat/message.ts";
 import type { AuthorizationAnswer, AuthorizeServer } from "../../tools/egress/server-authorization.ts";
-import type { ServerSighting } from "../access/tenant/tool-pins.ts";
+import type { ServerSighting, ToolCheck } from "../access/tenant/tool-pins.ts";
 import type { ServerAuthorization } from "../access/tenant/logins.ts";
 import type { TenantStores } from "../access/rpc.ts";
 import type { ServerReach, Servers } from "./servers.ts";
@@ -15,6 +15,9 @@ type Sighting = Omit<ServerSighting, "lock" | "allowNew">;
 const hashesOf = (tools: readonly ServerTool[]): NonNullable<Sighting["tools"]> =>
   tools.map(({ name, hash }) => ({ name, hash }));
 
+const judgedOf = (tools: readonly ServerTool[]): ToolCheck["tools"] =>
+  tools.map(({ name, hash, quarantined }) => ({ name, hash, ...(quarantined && { quarantined }) }));
+
 const sightingOf = (answer: ServerAnswer): Sighting => {
   const { server } = answer;
   if (!answer.ok) return { server, tools: null, state: answer.state, error: answer.reason };
@@ -22,14 +25,10 @@ const sightingOf = (answer: ServerAnswer): Sighting => {
   return { server, tools: hashesOf(answer.tools), state: "connected", error };
 };
 
-/** Returns what was approved of each tool that is not that; null if nothing was. */
-const pinsOf = (changes: readonly ToolChange[]): ReadonlyMap<string, string | null> =>
-  new Map(changes.map(({ tool, pinned }) => [tool, pinned]));
-
 /** Tenant's data about its servers. */
 export interface TenantServerStore {
   readonly sawServer: TenantStores["sawServer"];
-  readonly checkTools: TenantStores["checkTools"];
+  readonly hasNewApprovals: TenantStores["hasNewApprovals"];
   readonly authorizeServer: (asked: Omit<ServerAuthorization, "address">) => Promise<AuthorizationAnswer>;
 }
 
@@ -40,7 +39,7 @@ interface PinnedServers {
     over: readonly Json[],
     outside: Omit<Parameters<Servers["list"]>[2], keyof Pick<ServerReach, "authorize">>,
   ) => Promise<ServerAnswer>;
-  /** Returns whether the tools of a list are approved otherwise than when it was fetched. */
+  /** Returns whether a list has to be fetched anew for its tools to be judged as today. */
   readonly hasNewApprovals: (name: string, tools: readonly ServerTool[]) => Promise<boolean>;
   /** Obtains the tenant's tokens for a server. */
   readonly authorize: (server: string) => AuthorizeServer;
@@ -68,7 +67,7 @@ export const createAuthorizer =
  */
 export const createPinnedServers = (
   { list, pinning }: Pick<Servers, "list" | "pinning">,
-  { sawServer, checkTools, authorizeServer }: TenantServerStore,
+  { sawServer, hasNewApprovals, authorizeServer }: TenantServerStore,
   asker: TokenAsker,
 ): PinnedServers => {
   const authorize = createAuthorizer(authorizeServer, asker);
@@ -82,17 +81,13 @@ export const createPinnedServers = (
         const reason = "the approvals of its tools could not be read";
         return { server: name, ok: false, state: "failed", reason };
       }
-      const pins = pinsOf(seen);
+      const pins = new Map(seen.map(({ tool, pinned }) => [tool, pinned]));
       const tools = answer.tools.map((tool) => {
         const pinned = pins.get(tool.name);
         return pinned === undefined ? tool : { ...tool, quarantined: { pinned } };
       });
       return { ...answer, tools, changes: seen };
     },
-    hasNewApprovals: async (server, kept) => {
-      const changes = await checkTools({ server, tools: hashesOf(kept), ...pinning(server) });
-      const pins = pinsOf(changes);
-      return kept.some(({ name, quarantined }) => pins.get(name) !== quarantined?.pinned);
-    },
+    hasNewApprovals: (server, kept) => hasNewApprovals({ server, tools: judgedOf(kept), ...pinning(server) }),
   };
 };

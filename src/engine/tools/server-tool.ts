@@ -165,7 +165,8 @@ const send = async (safety: Safety, call: ServerCall): Promise<McpCallReport> =>
   const last = first.end.kind === "lost" ? await client.call(endpoint, newest, request) : first;
   const { end } = last;
   const isUndecided = end.kind === "lost" || end.kind === "foreign";
-  return isUndecided ? { ...last, end: { kind: "unreachable", reason: end.reason } } : last;
+  const listChanged = first.listChanged || last.listChanged;
+  return { listChanged, end: isUndecided ? { kind: "unreachable", reason: end.reason } : end };
 };
 
 /** Returns the output if a server is in a pause after a failure; null if it may be called. */

@@ -146,7 +146,8 @@ const endpointOf = async (
   const { authorize, redact: withoutTokens } = createTokenKeeper(server, obtain);
   const redact = <T>(value: T): T => withoutTokens(parts.redactor.value(value));
   const keep = given && ((connection: Json, over: Json) => given(redact(connection), over));
-  const place = sha256Hex(opened.url.href).slice(0, 16);
+  // A secret in the query may change without a move, and not even its hash is stored.
+  const place = sha256Hex(`${shown.href} ${server.url}`).slice(0, 16);
   return { url: shown.href, place, transport, protocol, send, keep, authorize, redact };
 };
 

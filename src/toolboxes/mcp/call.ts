@@ -14,7 +14,7 @@ import type { KeepConnection, ToolOutput } from "../../tools/define-tool.ts";
 import { toolError } from "../../tools/errors.ts";
 import { AuthorizationError } from "./authorized-send.ts";
 import type { OpenClient } from "./connect.ts";
-import { isElsewhere, LostAnswer, resume, sessionOf } from "./connect.ts";
+import { LostAnswer, resume, sessionOf } from "./connect.ts";
 import { outputOf } from "./content.ts";
 import { ForeignAnswer } from "./foreign-answer.ts";
 import { isAuthFailure, reasonOf, statusOf } from "./failure.ts";
@@ -69,31 +69,22 @@ const isAboutProtocol = (error: unknown): boolean => {
   return fieldsOf(parseJson(text) ?? null)["error"] !== undefined || /session|version|initiali/i.test(text);
 };
 
-/** Errors that speak of nothing but a session that is gone; what a tool says of sessions of its own stands elsewhere. */
-const sessionIsGone =
-  /^(bad request: )?(session( id| with id)?( \S+)? (not found|expired|has expired|does not exist)|(invalid|unknown|no valid) session)\b/i;
-
-/** Returns whether a server says in an error of the protocol, whatever its status, that it does not know the session. */
-const isUnknownSession = (connection: Json, error: unknown): boolean =>
-  error instanceof ProtocolError &&
-  error.code !== INVALID_PARAMS &&
-  sessionOf(connection) !== null &&
-  sessionIsGone.test(error.message);
-
 /** Says that the server did not accept a call for its connection; `isOver` if it no longer knows the session. */
 interface StaleEnd {
   readonly kind: "stale";
   readonly isOver: boolean;
 }
 
-/** Returns the end of a call whose server does not know the session, or no longer the revision; null for others. */
+/**
+ * Returns the end of a call whose server does not know the session, or no longer the revision, by the status of its
+ * answer; null for others. An error under status 200 is the tool's: it may speak of a session of its own.
+ */
 const staleEndOf = ({ isResumed }: OpenClient, connection: Json, error: unknown): StaleEnd | null => {
   if (!isResumed) return null;
   const status = statusOf(error);
-  const isOver = status === 404 || isUnknownSession(connection, error);
   const isRefused = status === 400 && (sessionOf(connection) !== null || isAboutProtocol(error));
-  const isStale = isOver || isRefused || error instanceof UnsupportedProtocolVersionError;
-  return isStale ? { kind: "stale", isOver } : null;
+  const isStale = status === 404 || isRefused || error instanceof UnsupportedProtocolVersionError;
+  return isStale ? { kind: "stale", isOver: status === 404 } : null;
 };
 
 const refusedOutput = (error: ProtocolError): ToolOutput => {
@@ -121,9 +112,7 @@ const unreadableCodes: readonly string[] = [SdkErrorCode.InvalidResult, SdkError
 
 /** Returns whether an answer is not valid, or too deep to be read. */
 const isUnreadable = (error: unknown): boolean =>
-  error instanceof RangeError ||
-  (error instanceof Error && error.name === "ZodError") ||
-  (error instanceof SdkError && unreadableCodes.includes(error.code));
+  error instanceof RangeError || (error instanceof SdkError && unreadableCodes.includes(error.code));
 
 const doneText = "the call was made, so call again only if it may be done twice";
 
@@ -200,8 +189,7 @@ const attempt = async (endpoint: McpEndpoint, connection: Json, call: McpCall): 
   const wire = createWire(endpoint);
   const open = await openFor(endpoint, wire, connection, call);
   if ("kind" in open) return { end: open, listChanged: false };
-  // What was listed at another address says nothing of this one.
-  let listChanged = isElsewhere(endpoint, connection);
+  let listChanged = false;
   open.client.setNotificationHandler("notifications/tools/list_changed", () => {
     listChanged = true;
   });

@@ -161,21 +161,33 @@ test("★ TB-25: a list that comes after another run's list, whose session is in
   await expectOneAfterList(bench, server);
 });
 
-test("★ TB-25: a server that moves to another address is greeted there, sees no session of the old one, and is listed anew", async () => {
-  const [old, other] = [
-    await sessionServer(),
-    await sessionServer({ tools: () => [textTool("look"), textTool("see")] }),
-  ];
+/** A server with one tool and one at another address that has one more, to which a bench moves between its runs. */
+const movingServer = async (
+  entry: string,
+  last: Partial<McpServerOptions>,
+  turns: Parameters<typeof servedBench>[0]["turns"],
+) => {
+  const read = { ...textTool("look"), annotations: { readOnlyHint: true } };
+  const old = await sessionServer({ tools: () => [read] });
+  const other = await sessionServer({ ...last, tools: () => [read, textTool("see")] });
   const options = (url: string): Parameters<typeof servedBench>[0] => ({
-    servers: [`{ name: sea, url: "${url}", protocol: "2025", new_tools: allow }`],
+    servers: [`{ name: sea, url: "${url}", protocol: "2025", new_tools: allow${entry} }`],
     toolboxes: "[sea]",
-    turns: [[look], ["Done."], [look], ["Done."], [["sea__see", {}]], ["Done."]],
+    turns,
     hosts: [old.host, other.host],
   });
   const bench = await servedBench(options(old.url));
+  return { bench, old, other, move: () => deployServed(bench, options(other.url)) };
+};
+
+const see = ["sea__see", {}] as const;
+
+test("★ TB-25: a server that moves to another address is greeted there, sees no session of the old one, and is listed anew", async () => {
+  const turns = [[look], ["Done."], [look], ["Done."], [see], ["Done."]];
+  const { bench, old, other, move } = await movingServer("", {}, turns);
   await say(bench);
   const before = old.seen.length;
-  await deployServed(bench, options(other.url));
+  await move();
   await say(bench, "Again");
   expect(other.seen.map(({ rpc, headers }) => [rpc, headers["mcp-session-id"]])).toEqual([
     ["initialize", undefined],
@@ -187,4 +199,46 @@ test("★ TB-25: a server that moves to another address is greeted there, sees n
   await expect.poll(() => [...other.open]).toEqual(["s2"]);
   expect(other.seen.filter(({ http }) => http === "DELETE")).toHaveLength(1);
   expect(old.seen).toHaveLength(before);
+});
+
+test("★ TB-25: a server that moves is listed anew also if its first call there is lost or cut off by a crash", async () => {
+  for (const end of ["lost", "crash"]) {
+    let first = true;
+    const called = Promise.withResolvers<ServerResponse>();
+    const before = ({ rpc }: SeenRequest, response: ServerResponse): boolean => {
+      const isHeld = rpc === "tools/call" && first;
+      if (!isHeld) return false;
+      first = false;
+      called.resolve(response);
+      return true;
+    };
+    const turns = [[look], ["Done."], [look], ["Done."], [see], ["Done."]];
+    const { bench, move } = await movingServer(", trust: true", { before }, turns);
+    await say(bench);
+    await move();
+    bench.send("Again");
+    const response = await called.promise;
+    if (end === "lost") response.destroy();
+    else bench.crash();
+    await bench.idle();
+    await say(bench, "And again");
+    expect([end, lastEvent(bench, "tool_call_end")["output"]]).toEqual([end, "seen"]);
+  }
+});
+
+test("★ TB-25: another secret in a server's address is no other address, and its session is ended as any", async () => {
+  const server = await sessionServer();
+  const options = (key: string): Parameters<typeof servedBench>[0] => ({
+    servers: [`{ name: sea, url: "${server.url}?key=\${KEY}", protocol: "2025" }`],
+    toolboxes: "[sea]",
+    turns: [[look], ["Done."], [look], ["Done."], ["Done."]],
+    hosts: [server.host],
+    env: { KEY: key },
+  });
+  const bench = await servedBench(options("one-secret-key"));
+  await say(bench);
+  await deployServed(bench, options("another-secret-key"));
+  await say(bench, "Again");
+  expect(server.begun()).toBe(1);
+  await expectOneAfterList(bench, server);
 });

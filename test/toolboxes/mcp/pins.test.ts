@@ -10,7 +10,7 @@ import { eventsOf, lastEvent, say } from "../../engine/harness.ts";
 import type { Bench } from "../../support/bench.ts";
 import type { McpServerOptions, TestMcpServer } from "../../support/mcp-server.ts";
 import { textResult, textTool } from "../../support/mcp-server.ts";
-import { serverOf, servedBench } from "./support.ts";
+import { deployServed, serverOf, servedBench } from "./support.ts";
 
 /** What a server says of its tools is approved once; a change is not used until somebody approves it. */
 
@@ -33,23 +33,26 @@ const tables = () => memoryTables().tables;
 
 type Shared = ReturnType<typeof tables>;
 
-/** A session of a tenant that calls both tools in each of its runs. */
-const bothBench = (
+/** A team that calls both tools in each of its runs. */
+const bothCalled = (
   { server }: Changing,
   shared: Shared,
   { keys = "", lock, runs = 2 }: { keys?: string; lock?: object; runs?: number } = {},
-): Promise<Bench> =>
-  servedBench({
-    servers: [`{ name: sea, url: "${server.url}"${keys} }`],
-    toolboxes: "[sea]",
-    turns: Array.from({ length: runs }, () => [
-      [["sea__look", {}] as const, ["sea__keep", {}] as const],
-      ["Done."],
-    ]).flat(),
-    hosts: [server.host],
-    tables: shared,
-    ...(lock === undefined ? {} : { files: { "mcp.lock.json": JSON.stringify(lock) } }),
-  });
+): Parameters<typeof servedBench>[0] => ({
+  servers: [`{ name: sea, url: "${server.url}"${keys} }`],
+  toolboxes: "[sea]",
+  turns: Array.from({ length: runs }, () => [
+    [["sea__look", {}] as const, ["sea__keep", {}] as const],
+    ["Done."],
+  ]).flat(),
+  hosts: [server.host],
+  tables: shared,
+  ...(lock === undefined ? {} : { files: { "mcp.lock.json": JSON.stringify(lock) } }),
+});
+
+/** A session of a tenant with such a team. */
+const bothBench = (...given: Parameters<typeof bothCalled>): Promise<Bench> =>
+  servedBench(bothCalled(...given));
 
 const approve = (shared: Shared, approval: Parameters<typeof approveServer>[1]) =>
   shared.write((all) => approveServer(all, approval));
@@ -219,6 +222,25 @@ test("TB-23: a lock decides from the first list on, for every tenant; what it do
   await say(bench);
   expect(declared(bench)).toEqual(["sea__keep"]);
   expect(lastEvent(bench, "mcp_status")["error"]).toContain(`approved ${"0".repeat(64)}, found `);
+});
+
+test("★ TB-23: while a tool is quarantined, a new lock that no longer has another tool holds from the next run on", async () => {
+  const sea = await changing();
+  const shared = tables();
+  await say(await bothBench(sea, shared, { runs: 1 }));
+  const [hash] = shared
+    .read("SELECT hash FROM tool_pins WHERE tool = 'sea__keep'")
+    .map((row) => String(row["hash"]));
+  const withKeep = (keep = "") => ({
+    lock: { version: 1, servers: { sea: { sea__keep: keep, sea__look: "0".repeat(64) } } },
+  });
+  const bench = await bothBench(sea, shared, withKeep(hash));
+  await say(bench);
+  expect(declared(bench)).toEqual(["sea__keep"]);
+  await deployServed(bench, bothCalled(sea, shared, withKeep("1".repeat(64))));
+  await say(bench, "Again");
+  expect(declared(bench)).toEqual([]);
+  expect(ends(bench)).not.toContain("keep done");
 });
 
 test("TB-23: a lock that comes later decides over what the first list had, and an administrator over the lock", async () => {

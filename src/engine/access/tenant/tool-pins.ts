@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { ToolChange } from "../../../agent/hooks/servers.ts";
+import type { ServerTool } from "../../../agent/state/session.ts";
 import type { Json } from "../../../chat/message.ts";
 import { refuse } from "../../../session/problems.ts";
 import type { RunQuery, Tables } from "../database.ts";
@@ -19,9 +20,9 @@ export interface ServerSighting {
   readonly allowNew: boolean;
 }
 
-/** Tools of a list, and the settings that decide with the approvals whether they may be used. */
+/** Tools of a list with what was said of them then, and the settings that decide with the approvals today. */
 export type ToolCheck = Pick<ServerSighting, "server" | "lock" | "allowNew"> & {
-  readonly tools: NonNullable<ServerSighting["tools"]>;
+  readonly tools: readonly Pick<ServerTool, "name" | "hash" | "quarantined">[];
 };
 
 /** Pins of a server above which those of the tools that it no longer offers are deleted, since it may name ever new ones. */
@@ -151,11 +152,18 @@ const changesOf = (all: RunQuery, server: string): readonly ToolChange[] =>
     }),
   );
 
-/** Returns the tools of an earlier list that still wait for an approval in this form, which the newest list has, too. */
-export const checkTools = (tables: Tables, check: ToolCheck): readonly ToolChange[] => {
+/**
+ * Returns whether the tools of an earlier list are approved otherwise than they were then, or a quarantined one has
+ * another form in the newest list.
+ */
+export const hasNewApprovals = (tables: Tables, check: ToolCheck): boolean => {
   const newest = new Map(changesOf(tables.read, check.server).map(({ tool, found }) => [tool, found]));
   const changes = findChanges(check.tools, pinsOf(tables, check), check);
-  return changes.filter(({ tool, found }) => newest.get(tool) === found);
+  const pins = new Map(changes.map(({ tool, pinned }) => [tool, pinned]));
+  return check.tools.some(
+    ({ name, hash, quarantined }) =>
+      pins.get(name) !== quarantined?.pinned || (quarantined !== undefined && newest.get(name) !== hash),
+  );
 };
 
 /** Lists the servers that a tenant's sessions have used, with the changes found. */
