@@ -21,6 +21,17 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     "1\ntext\n2\n  in\n1\n2\n1\n#!x\n1\n2\nend\none\n",
   ],
   [
+    "ranges of lines in sed, whose end is looked for after their first line",
+    String.raw`printf -- '---\na\n---\nb\n' | sed '/^---$/,/^---$/d'; printf '## A\nc\n## B\nd\n' > f; sed -n '/^## A/,/^## /p' f; sed -n '4,2p;2,/c/{s/$/2/p};1,/A/{s/^/1/p}' f; sed '0,/A/d' f | head -n 1; seq 9 | sed -n '/2/,1p;4,+1p;7,/[79]/p'; printf '2\n2\n3\n' | sed -n '/2/,1p'`,
+    "b\n## A\nc\n## B\n1## A\nc2\n1c2\n## B2\n1## B2\nd\nd2\n1d2\nc\n2\n4\n5\n7\n8\n9\n2\n2\n",
+  ],
+  [
+    "two equal ranges in sed, and one text for a range",
+    String.raw`printf 'a\nx\nb\nc\n' | sed '/a/,/b/s/^/1/;/a/,/b/s/$/2/'; seq 4 | sed '2,3c\new line'; seq 4 | sed '/2/,/3/!c x'; seq 3 | sed '2,3{c x
+}'; seq 3 | sed '2,9c\no'`,
+    "1a2\n1x2\n1b2\nc\n1\nnew line\n4\nx\n2\n3\nx\n1\nx\nx\n1\n",
+  ],
+  [
     "changes of case in sed",
     String.raw`echo hello world | sed -E 's/(\w+) (\w+)/\U\1\E \u\2/'; echo fooBarBaz | sed -E 's/([A-Z])/_\L\1/g'; echo a_b c_d | sed -E 's/_(.)/\U\1/g;s/$/ end/'`,
     "HELLO World\nfoo_bar_baz\naB cD end\n",
