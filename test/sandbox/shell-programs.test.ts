@@ -97,6 +97,11 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     "2\nend\na\nb\nb:2\n2\n2\nabc\ne\n",
   ],
   [
+    "separators, slashes and formats in awk",
+    String.raw`awk 'BEGIN {for (i = split(". | + * ( ? $ ^ \\", c); i; i--) s = s split("a" c[i] "b", p, c[i]) p[2]; print s, split("", p), length(p), split(" a  b ", p, " "), split("a1b2c", p, "[0-9]")}'; echo a/b/c > f; awk '{gsub("/", "_"); print; print match("a/b", "/")}; sub("/b", "x")' f; awk '{sub("/b/", "/")}1' f; awk 'BEGIN {printf "%s\\n|\n", "x"}'; echo a.b > g; awk 'BEGIN {FS = OFS = "."} {$1 = FS; print; print $2}' g; awk -F'|' 'BEGIN {OFS = FS} {print 1, 2}' g; awk -F'\.' '{print $2}' g; awk -F '\t' '{print $2}' <<< $'a\tb'; awk -F'[.]|x' '{print split("1x2.3", q)}' g`,
+    "2b2b2b2b2b2b2b2b2b 0 0 2 3\na_b_c\n2\na/c\nx\\n|\n..b\nb\n1|2\nb\nb\n3\n",
+  ],
+  [
     "jq that indents",
     `jq -c 'del(.a) | del(.b)' <<< '{"a":1,"b":2,"c":3}'; jq -r '.|@csv' <<< '["a",1]'; echo '{"a":"x","b":[1]}' > j; jq --indent 1 -c . j; jq --indent 4 .b j; jq -c keys <<< '{"b":1,"B":2,"a":3}'; grep -o 'x*' j`,
     '{"c":3}\n"a",1\n{"a":"x","b":[1]}\n[\n    1\n]\n["B","a","b"]\nx\n',

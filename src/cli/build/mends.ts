@@ -36,6 +36,7 @@ export const mendImports: Readonly<Record<string, string>> = {
   $calculate: "src/sandbox/worker/shell/arithmetic.ts#calculate",
   $asText: "src/sandbox/worker/shell/as-text.ts#asText",
   $isInRange: "src/sandbox/worker/shell/programs/text/sed-ranges.ts#isInRange",
+  $asPattern: "src/sandbox/worker/shell/programs/text/awk-separator.ts#asPattern",
   $goesOn: "src/sandbox/worker/shell/programs/text/sed-ranges.ts#goesOn",
 };
 

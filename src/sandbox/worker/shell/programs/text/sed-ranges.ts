@@ -29,6 +29,11 @@ type Matches = (address: Address) => Promise<boolean>;
 const begins = (start: Address, line: number, matches: Matches): boolean | Promise<boolean> =>
   typeof start === "number" ? line >= start : matches(start);
 
+const finish = (range: Range, ranges: Ranges): void => {
+  if (typeof range.start === "number") ranges.set(range, "over");
+  else ranges.delete(range);
+};
+
 /**
  * Returns whether a line is in a range. Its end is looked for from the line after the first one on, but for `0,/b/`; an
  * end that is the number of an earlier line leaves the first line alone. The shell's sed calls it.
@@ -47,9 +52,8 @@ export async function isInRange(
   if (known === "over" || (isFirst && !(await begins(start, line, matches)))) return false;
   const last = known ?? lastLine(end, line);
   const isLast = last === "unknown" ? !isFirst && (await matches(end)) : last <= line;
-  if (!isLast) ranges.set(range, last);
-  else if (isNumber) ranges.set(range, "over");
-  else ranges.delete(range);
+  if (isLast) finish(range, ranges);
+  else ranges.set(range, last);
   return last === "unknown" || last >= line || (isFirst && (!isNumber || line === start));
 }
 
