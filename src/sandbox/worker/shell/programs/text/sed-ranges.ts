@@ -29,6 +29,8 @@ type Matches = (address: Address) => Promise<boolean>;
 const begins = (start: Address, line: number, matches: Matches): boolean | Promise<boolean> =>
   typeof start === "number" ? line >= start : matches(start);
 
+const reaches = (last: number | "unknown", line: number): boolean => last === "unknown" || last >= line;
+
 const finish = (range: Range, ranges: Ranges): void => {
   if (typeof range.start === "number") ranges.set(range, "over");
   else ranges.delete(range);
@@ -54,7 +56,7 @@ export async function isInRange(
   const isLast = last === "unknown" ? !isFirst && (await matches(end)) : last <= line;
   if (isLast) finish(range, ranges);
   else ranges.set(range, last);
-  return last === "unknown" || last >= line || (isFirst && (!isNumber || line === start));
+  return reaches(last, line) || (isFirst && (!isNumber || line === start));
 }
 
 /**
