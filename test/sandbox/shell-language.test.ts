@@ -122,6 +122,11 @@ const scripts: readonly Case[] = [
     "a\nb 0\nc\nd 0 1\nafter 1\nin\nor\nf 1\nend\n",
   ],
   [
+    "empty inputs, which are not those around them",
+    `seq 3 > f; : > e; while read -r x; do cat < /dev/null; wc -l < e; grep q < <(true); mapfile -t l < <(grep none f); read -r y < e; echo "$x \${#l[@]} [$y]"; done < f; g() { cat; }; { g < /dev/null; cat; } < f | head -n 1`,
+    "0\n1 0 []\n0\n2 0 []\n0\n3 0 []\n1\n",
+  ],
+  [
     "loops over the words that a script or function is given",
     `set -- "a b" c; for x; do echo "<$x>"; done; f() { for y do echo "[$y]"; done; }; f "1 2" 3; f; for z in; do echo no; done`,
     "<a b>\n<c>\n[1 2]\n[3]\n",

@@ -276,6 +276,17 @@ const decodeOnce = (found: SyntaxIndex): Insertion[] => {
   return calls.flatMap(({ callee }) => around(callee as Node, "(String||", ")"));
 };
 
+/** Gives a command whose input is empty this one, not the input around it. */
+const keepEmpty = (code: string, found: SyntaxIndex): Insertion[] => {
+  const { method } = methodOf(found, "executeSimpleCommandInner");
+  const call = only(callsIn(method, found, "runCommand"), "runs a simple command");
+  const [, , , input, , , , isGiven] = argumentsOf(call).map((node) => codeOf(code, node));
+  if (isGiven === undefined) throw new Error("the code of the shell gives commands their input elsewhere");
+  const start = `(async($state,$was)=>{if(${isGiven}&&${input}==="")$state.groupStdin="";try{return await `;
+  const end = `}finally{if(${isGiven}&&${input}==="")$state.groupStdin=$was}})(this.ctx.state,this.ctx.state.groupStdin)`;
+  return around(call, start, end);
+};
+
 /** Returns the texts that mend the shell, and where they are inserted. */
 export const findMends = (code: string, program: Node, found: SyntaxIndex): Insertion[] => {
   const { owner } = methodOf(found, "parseScript");
@@ -297,6 +308,7 @@ export const findMends = (code: string, program: Node, found: SyntaxIndex): Inse
     ...redirectToAnyWord(code, found),
     ...redirectTexts(code, found),
     ...decodeOnce(found),
+    ...keepEmpty(code, found),
     ...mendTextPrograms(code, found),
   ];
 };
