@@ -28,8 +28,8 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
   [
     "two equal ranges in sed, and one text for a range",
     String.raw`printf 'a\nx\nb\nc\n' | sed '/a/,/b/s/^/1/;/a/,/b/s/$/2/'; seq 4 | sed '2,3c\new line'; seq 4 | sed '/2/,/3/!c x'; seq 3 | sed '2,3{c x
-}'; seq 3 | sed '2,9c\no'`,
-    "1a2\n1x2\n1b2\nc\n1\nnew line\n4\nx\n2\n3\nx\n1\nx\nx\n1\n",
+}'; seq 3 | sed '2,9c\no'; seq 2 | sed '/2/,$c\end'`,
+    "1a2\n1x2\n1b2\nc\n1\nnew line\n4\nx\n2\n3\nx\n1\nx\nx\n1\n1\nend\n",
   ],
   [
     "changes of case in sed",

@@ -31,14 +31,17 @@ const begins = (start: Address, line: number, matches: Matches): boolean | Promi
 
 const reaches = (last: number | "unknown", line: number): boolean => last === "unknown" || last >= line;
 
+/** Returns whether a range whose end is an earlier line holds a line. */
+const holdsAlone = (start: Address, line: number): boolean => typeof start !== "number" || line === start;
+
 const finish = (range: Range, ranges: Ranges): void => {
   if (typeof range.start === "number") ranges.set(range, "over");
   else ranges.delete(range);
 };
 
 /**
- * Returns whether a line is in a range. Its end is looked for from the line after the first one on, but for `0,/b/`; an
- * end that is the number of an earlier line leaves the first line alone. The shell's sed calls it.
+ * Returns whether a line is in a range. Its end is looked for from the line after the first one on, but for `0,/b/` and
+ * `$`; an end that is the number of an earlier line leaves the first line alone. The shell's sed calls it.
  * @public
  */
 export async function isInRange(
@@ -48,15 +51,15 @@ export async function isInRange(
   matches: Matches,
 ): Promise<boolean> {
   const { start, end } = range;
-  const isNumber = typeof start === "number";
   const known = ranges.get(range);
   const isFirst = known === undefined && start !== 0;
   if (known === "over" || (isFirst && !(await begins(start, line, matches)))) return false;
   const last = known ?? lastLine(end, line);
-  const isLast = last === "unknown" ? !isFirst && (await matches(end)) : last <= line;
+  const canEnd = !isFirst || end === "$";
+  const isLast = last === "unknown" ? canEnd && (await matches(end)) : last <= line;
   if (isLast) finish(range, ranges);
   else ranges.set(range, last);
-  return reaches(last, line) || (isFirst && (!isNumber || line === start));
+  return reaches(last, line) || (isFirst && holdsAlone(start, line));
 }
 
 /**
