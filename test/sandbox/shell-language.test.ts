@@ -117,6 +117,16 @@ const scripts: readonly Case[] = [
     1,
   ],
   [
+    "calculations that fail in members of pipelines and in headers of loops, which end these alone",
+    `echo a; echo $((1/0)) | cat; echo b $?; echo $((1/0)) | cat && echo c; echo x | echo $((1/0)) || echo "d \${PIPESTATUS[*]}"; for ((i=0;i<1/0;i++)); do :; done; echo after $?; for ((i=0;i<1;i+=1/0)); do echo in; done && echo no || echo or; f() { for ((i=1/0;;)); do :; done; echo f $?; }; f; echo $((1/0)); echo no\necho end`,
+    "a\nb 0\nc\nd 0 1\nafter 1\nin\nor\nf 1\nend\n",
+  ],
+  [
+    "empty inputs, which are not those around them",
+    `seq 3 > f; : > e; while read -r x; do cat < /dev/null; wc -l < e; grep q < <(true); mapfile -t l < <(grep none f); read -r y < e; echo "$x \${#l[@]} [$y]"; done < f; g() { cat; }; { g < /dev/null; cat; } < f | head -n 1`,
+    "0\n1 0 []\n0\n2 0 []\n0\n3 0 []\n1\n",
+  ],
+  [
     "loops over the words that a script or function is given",
     `set -- "a b" c; for x; do echo "<$x>"; done; f() { for y do echo "[$y]"; done; }; f "1 2" 3; f; for z in; do echo no; done`,
     "<a b>\n<c>\n[1 2]\n[3]\n",

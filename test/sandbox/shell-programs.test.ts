@@ -21,6 +21,17 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     "1\ntext\n2\n  in\n1\n2\n1\n#!x\n1\n2\nend\none\n",
   ],
   [
+    "ranges of lines in sed, whose end is looked for after their first line",
+    String.raw`printf -- '---\na\n---\nb\n' | sed '/^---$/,/^---$/d'; printf '## A\nc\n## B\nd\n' > f; sed -n '/^## A/,/^## /p' f; sed -n '4,2p;2,/c/{s/$/2/p};1,/A/{s/^/1/p}' f; sed '0,/A/d' f | head -n 1; seq 9 | sed -n '/2/,1p;4,+1p;7,/[79]/p'; printf '2\n2\n3\n' | sed -n '/2/,1p'`,
+    "b\n## A\nc\n## B\n1## A\nc2\n1c2\n## B2\n1## B2\nd\nd2\n1d2\nc\n2\n4\n5\n7\n8\n9\n2\n2\n",
+  ],
+  [
+    "two equal ranges in sed, and one text for a range",
+    String.raw`printf 'a\nx\nb\nc\n' | sed '/a/,/b/s/^/1/;/a/,/b/s/$/2/'; seq 4 | sed '2,3c\new line'; seq 4 | sed '/2/,/3/!c x'; seq 3 | sed '2,3{c x
+}'; seq 3 | sed '2,9c\no'; seq 2 | sed '/2/,$c\end'`,
+    "1a2\n1x2\n1b2\nc\n1\nnew line\n4\nx\n2\n3\nx\n1\nx\nx\n1\n1\nend\n",
+  ],
+  [
     "changes of case in sed",
     String.raw`echo hello world | sed -E 's/(\w+) (\w+)/\U\1\E \u\2/'; echo fooBarBaz | sed -E 's/([A-Z])/_\L\1/g'; echo a_b c_d | sed -E 's/_(.)/\U\1/g;s/$/ end/'`,
     "HELLO World\nfoo_bar_baz\naB cD end\n",
@@ -84,6 +95,11 @@ const scripts: readonly (readonly [what: string, script: string, stdout: string]
     "awk with lists, commands and programs in files",
     `printf 'b|2\\na|1\\n' > f; awk -F'|' '{a[NR]=$1} END {print length(a)}' f; awk -F'|' '{print $1 | "sort"} END {print "end"}' f; awk -F'|' -v OFS=: '{$1=$1; print > ("o_" NR)}' f; cat o_1; echo '{print NF}' > p; awk -f p <<< 'a b'; awk 'NR==FNR{k[$0]; next} ($0 in k)' f f | wc -l; awk 'length > 2' <<< abc; awk '{print "e" > "/dev/stderr"}' <<< x 2>&1`,
     "2\nend\na\nb\nb:2\n2\n2\nabc\ne\n",
+  ],
+  [
+    "separators, slashes and formats in awk",
+    String.raw`awk 'BEGIN {for (i = split(". | + * ( ? $ ^ \\", c); i; i--) s = s split("a" c[i] "b", p, c[i]) p[2]; print s, split("", p), length(p), split(" a  b ", p, " "), split("a1b2c", p, "[0-9]")}'; echo a/b/c > f; awk '{gsub("/", "_"); print; print match("a/b", "/")}; sub("/b", "x")' f; awk '{sub("/b/", "/")}1' f; awk 'BEGIN {printf "%s\\n|\n", "x"}'; echo a.b > g; awk 'BEGIN {FS = OFS = "."} {$1 = FS; print; print $2}' g; awk -F'|' 'BEGIN {OFS = FS} {print 1, 2}' g; awk -F'\.' '{print $2}' g; awk -F '\t' '{print $2}' <<< $'a\tb'; awk -F'[.]|x' '{print split("1x2.3", q)}' g`,
+    "2b2b2b2b2b2b2b2b2b 0 0 2 3\na_b_c\n2\na/c\nx\\n|\n..b\nb\n1|2\nb\nb\n3\n",
   ],
   [
     "jq that indents",

@@ -76,18 +76,24 @@ const shiftInCommands = (code: string, found: SyntaxIndex): Insertion[] => {
   ];
 };
 
-/** Drops what follows on the line of a calculation that fails. */
-const failLine = (code: string, found: SyntaxIndex): Insertion[] => {
-  const { method } = methodOf(found, "executeScript");
-  const failure = only(
-    found.classes
-      .map(({ node }) => node)
-      .filter((node) => codeOf(code, node).includes('name="ArithmeticError"')),
-    "names the error of a calculation",
+/** Returns the name of the error of a calculation that fails. */
+const errorOf = (code: string, found: SyntaxIndex): string =>
+  nameOfClass(
+    code,
+    only(
+      found.classes
+        .map(({ node }) => node)
+        .filter((node) => codeOf(code, node).includes('name="ArithmeticError"')),
+      "names the error of a calculation",
+    ),
   );
+
+/** Drops what follows on the line of a calculation that fails. */
+const failLine = (code: string, found: SyntaxIndex, error: string): Insertion[] => {
+  const { method } = methodOf(found, "executeScript");
   const branch = only(
     allOf(method, "IfStatement").filter((each) =>
-      codeOf(code, each["test"] as Node).endsWith(` instanceof ${nameOfClass(code, failure)}`),
+      codeOf(code, each["test"] as Node).endsWith(` instanceof ${error}`),
     ),
     "goes on after a failed calculation",
   );
@@ -102,9 +108,49 @@ const failLine = (code: string, found: SyntaxIndex): Insertion[] => {
   ];
 };
 
-export const mendArithmetic = (code: string, found: SyntaxIndex, parser: string): Insertion[] => [
-  ...keepArithmetic(code, found, parser),
-  ...calculateWhole(code, found),
-  ...shiftInCommands(code, found),
-  ...failLine(code, found),
-];
+/** Ends a member of a pipeline alone with a calculation that fails in it. */
+const failMember = (code: string, found: SyntaxIndex, error: string): Insertion[] => {
+  const runner = functionWith(code, found, ".internalPipeStatusOverride??");
+  const clause = only(allOf(runner, "CatchClause"), "catches what a member of a pipeline throws");
+  const ended = only(
+    allOf(clause, "IfStatement").filter((each) =>
+      codeOf(code, each["consequent"] as Node).includes("exitCode:1}"),
+    ),
+    "ends a member of a pipeline with 1",
+  );
+  const [, pipeline] = nodesIn(runner["params"]);
+  if (pipeline === undefined) throw new Error("the code of the shell runs pipelines in an unexpected place");
+  const thrown = codeOf(code, clause["param"] as Node);
+  const test = `${thrown} instanceof ${error}&&${codeOf(code, pipeline)}.commands.length>1||`;
+  return [{ at: (ended["test"] as Node).start, text: test }];
+};
+
+/** Ends `for ((…))` alone with a calculation that fails in its header; the loop handles those of its body itself. */
+const failHeader = (code: string, found: SyntaxIndex, error: string): Insertion[] => {
+  const loop = functionWith(code, found, "`for loop: too many iterations (${");
+  const { body } = loop["body"] as { body: unknown } & Node;
+  const declarations = nodesIn(body).filter(({ type }) => type === "VariableDeclaration");
+  const made = declarations
+    .flatMap((each) => nodesIn(each["declarations"]))
+    .filter(({ init }) => isNode(init) && init.type === "NewExpression");
+  const collector = codeOf(code, only(made, "collects the output of for ((…))")["id"] as Node);
+  const start = declarations.at(-1)?.end ?? loop.start;
+  const end = `}catch($thrown){if(!($thrown instanceof ${error}))throw $thrown;`;
+  const append = `${collector}.append($thrown.stdout,$thrown.stderr);return ${collector}.build(1)}`;
+  return [
+    { at: start, text: "try{" },
+    { at: (loop["body"] as Node).end - 1, text: end + append },
+  ];
+};
+
+export const mendArithmetic = (code: string, found: SyntaxIndex, parser: string): Insertion[] => {
+  const error = errorOf(code, found);
+  return [
+    ...keepArithmetic(code, found, parser),
+    ...calculateWhole(code, found),
+    ...shiftInCommands(code, found),
+    ...failLine(code, found, error),
+    ...failMember(code, found, error),
+    ...failHeader(code, found, error),
+  ];
+};

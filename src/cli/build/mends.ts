@@ -14,6 +14,7 @@ import {
   only,
 } from "./mend-places.ts";
 import type { Insertion } from "./mend-places.ts";
+import { mendTextPrograms } from "./text-mends.ts";
 
 /**
  * Inserts mends into the code of the embedded shell that scripts cannot contain, since they act while scripts run: where
@@ -34,6 +35,9 @@ export const mendImports: Readonly<Record<string, string>> = {
   $bytesOf: "src/sandbox/worker/shell/programs/program.ts#bytesOf",
   $calculate: "src/sandbox/worker/shell/arithmetic.ts#calculate",
   $asText: "src/sandbox/worker/shell/as-text.ts#asText",
+  $isInRange: "src/sandbox/worker/shell/programs/text/sed-ranges.ts#isInRange",
+  $asPattern: "src/sandbox/worker/shell/programs/text/awk-separator.ts#asPattern",
+  $goesOn: "src/sandbox/worker/shell/programs/text/sed-ranges.ts#goesOn",
 };
 
 /** Suspends `set -e` in all pipelines but the last of a list, and in those that are negated. */
@@ -272,15 +276,15 @@ const decodeOnce = (found: SyntaxIndex): Insertion[] => {
   return calls.flatMap(({ callee }) => around(callee as Node, "(String||", ")"));
 };
 
-/** Keeps a backslash that escapes nothing in what `sub` and `gsub` of awk put in: `\"`. */
-const keepBackslashes = (code: string, found: SyntaxIndex): Insertion[] => {
-  const texts = callsOf(found, "append")
-    .map((call) => argumentsOf(call)[0])
-    .filter((text) => text !== undefined)
-    .filter(({ property }) => isNode(property) && property.type === "BinaryExpression");
-  const text = only(texts, "drops a backslash");
-  const [object, property] = [text["object"], text["property"]] as [Node, Node];
-  return [{ at: text.start, text: `${codeOf(code, object)}[${codeOf(code, property["left"] as Node)}]+` }];
+/** Gives a command whose input is empty this one, not the input around it. */
+const keepEmpty = (code: string, found: SyntaxIndex): Insertion[] => {
+  const { method } = methodOf(found, "executeSimpleCommandInner");
+  const call = only(callsIn(method, found, "runCommand"), "runs a simple command");
+  const [, , , input, , , , isGiven] = argumentsOf(call).map((node) => codeOf(code, node));
+  if (isGiven === undefined) throw new Error("the code of the shell gives commands their input elsewhere");
+  const start = `(async($state,$was)=>{if(${isGiven}&&${input}==="")$state.groupStdin="";try{return await `;
+  const end = `}finally{if(${isGiven}&&${input}==="")$state.groupStdin=$was}})(this.ctx.state,this.ctx.state.groupStdin)`;
+  return around(call, start, end);
 };
 
 /** Returns the texts that mend the shell, and where they are inserted. */
@@ -304,6 +308,7 @@ export const findMends = (code: string, program: Node, found: SyntaxIndex): Inse
     ...redirectToAnyWord(code, found),
     ...redirectTexts(code, found),
     ...decodeOnce(found),
-    ...keepBackslashes(code, found),
+    ...keepEmpty(code, found),
+    ...mendTextPrograms(code, found),
   ];
 };

@@ -84,6 +84,7 @@ export const writeShell = async (): Promise<void> => {
     "mends.ts",
     "mend-places.ts",
     "arithmetic-mends.ts",
+    "text-mends.ts",
     "natives.ts",
     "../syntax.ts",
   ].map((file) => join(import.meta.dirname, file));

@@ -46,7 +46,10 @@ const setVariables = (settings: readonly string[]): string =>
     .map((setting) => {
       const [, name = "", value = ""] = /^(\w+)=([^]*)$/.exec(setting) ?? [];
       const isNumber = /^[+-]?(\d+\.?\d*|\.\d+)$/.test(value) && !/^[+-]?0\d/.test(value);
-      const text = value.replaceAll('"', '\\"').replaceAll("\n", "\\n");
+      const text = value.replace(/\\[^]?|["\n]/g, (found) => {
+        if (found === "\n") return "\\n";
+        return found === '"' || !/^\\[\\ntrbfav"/]$/.test(found) ? `\\${found}` : found;
+      });
       return name === "" ? "" : `BEGIN { ${name} = ${isNumber ? value : `"${text}"`} }\n`;
     })
     .join("");
@@ -89,23 +92,6 @@ function collectPrints(masked: Masked, fileOf: (command: string) => string): str
     );
 }
 
-const special = /^[|.*+?()[\]{}^$\\]$/;
-
-/** Returns a separator of one character as the pattern that means it. */
-const separator = (text: string): string =>
-  special.test(text) && text !== " " ? (text === "^" || text === "\\" ? `\\${text}` : `[${text}]`) : text;
-
-/** Quotes separators of one character, of `FS` and of `split`, so that they are no patterns. */
-function quoteSeparators(masked: Masked): void {
-  for (const [, own, split] of masked.code.matchAll(
-    /\bFS\s*=\s*\uf6e0(\d+)\uf6e0|\bsplit\s*\([^()]*,\s*\uf6e0(\d+)\uf6e0\s*\)/g,
-  )) {
-    const at = Number(own ?? split);
-    const text = stringAt(masked, String(at));
-    if (special.test(text)) masked.strings[at] = `"${separator(text).replaceAll("\\", "\\\\")}"`;
-  }
-}
-
 /** Throws if records do not end like lines. */
 function checkRecords(masked: Masked): void {
   for (const [, mark] of masked.code.matchAll(/\bRS\s*=(?!=)\s*(?:\uf6e0(\d+)\uf6e0)?/g))
@@ -121,7 +107,6 @@ function mendProgram(source: string): Mended {
   const masked = maskStrings(source);
   const commands = new Map<string, string>();
   checkRecords(masked);
-  quoteSeparators(masked);
   const code = collectPrints(masked, (command) => {
     const known = commands.get(command) ?? `/tmp/.awk-${crypto.randomUUID()}`;
     commands.set(command, known);
@@ -154,7 +139,6 @@ async function runCommands(
 }
 
 interface AwkCall {
-  readonly options: readonly string[];
   readonly source: string;
   readonly files: readonly string[];
 }
@@ -171,15 +155,15 @@ async function readCall(args: readonly string[], context: CommandContext): Promi
   const files = values("f").length > 0 ? operands : operands.slice(1);
   const found = files.findIndex((word) => !isSetting(word));
   const start = found < 0 ? files.length : found;
-  const settings = setVariables([...values("v"), ...files.slice(0, start)]);
-  const options = values("F").flatMap((value) => ["-F", separator(value)]);
-  return { options, source: settings + texts.join("\n"), files: files.slice(start) };
+  const separators = values("F").map((value) => `FS=${value}`);
+  const settings = setVariables([...separators, ...values("v"), ...files.slice(0, start)]);
+  return { source: settings + texts.join("\n"), files: files.slice(start) };
 }
 
 export const awk: CustomCommand = program("awk", async (args, context) => {
   if (/^--./.test(args[0] ?? "")) return original(context, args);
-  const { options, source, files } = await readCall(args, context);
+  const { source, files } = await readCall(args, context);
   const { text, commands } = mendProgram(admit(source));
-  const result = await original(context, [...options, text, ...files]);
+  const result = await original(context, [text, ...files]);
   return commands.size === 0 ? result : runCommands(commands, result, context);
 });
