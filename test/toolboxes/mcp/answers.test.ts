@@ -119,18 +119,19 @@ test("TB-21 TB-25: a server that no longer knows the revision is greeted anew on
   expect(server.methods().filter((method) => method === "initialize")).toHaveLength(1);
 });
 
-test("TB-25: a session that is over, told under 400 with the call's id, is begun anew once", async () => {
+/** What two calls in a session came to where the second is answered with an error; how often each request was made. */
+const refuseSecondCall = async (
+  status: number,
+  error: { readonly code: number; readonly message: string },
+) => {
   let calls = 0;
   const server = await serverOf({
     session: "one",
     tools: () => [textTool("look")],
     call: () => textResult("seen"),
     before: (seen, response: ServerResponse) => {
-      if (seen.rpc !== "tools/call") return false;
-      calls += 1;
-      if (calls !== 2) return false;
-      const error = { code: -32000, message: "Bad Request: session not found" };
-      response.writeHead(400, { "content-type": "application/json" });
+      if (seen.rpc !== "tools/call" || ++calls !== 2) return false;
+      response.writeHead(status, { "content-type": "application/json" });
       response.end(JSON.stringify({ jsonrpc: "2.0", id: seen.id, error }));
       return true;
     },
@@ -143,42 +144,26 @@ test("TB-25: a session that is over, told under 400 with the call's id, is begun
     hosts: [server.host],
   });
   await say(bench);
-  const outputs = eventsOf(bench, "tool_call_end").map(
-    (event) => (event as { readonly output: unknown }).output,
-  );
-  expect([outputs, calls]).toEqual([["seen", "seen"], 3]);
+  const begun = server.methods().filter((method) => method === "initialize").length;
+  return { outputs: eventsOf(bench, "tool_call_end").map(({ output }) => String(output)), calls, begun };
+};
+
+test("TB-25: a session that is over, told under 400 with the call's id, is begun anew once", async () => {
+  const error = { code: -32000, message: "Bad Request: session not found" };
+  expect(await refuseSecondCall(400, error)).toEqual({ outputs: ["seen", "seen"], calls: 3, begun: 2 });
 });
 
 test("★ TB-25: a tool's error that speaks of a session is its answer: the call is not made twice, the session goes on", async () => {
-  for (const [code, message] of [
-    [-32603, "Session 42 not found"],
-    [-32001, "Session not found"],
-    [-32602, "Invalid session: it names no ship"],
-  ] as const) {
-    let calls = 0;
-    const server = await serverOf({
-      session: "one",
-      tools: () => [textTool("look")],
-      call: () => textResult("seen"),
-      before: (seen, response: ServerResponse) => {
-        if (seen.rpc !== "tools/call" || ++calls !== 2) return false;
-        response.writeHead(200, { "content-type": "application/json" });
-        response.end(JSON.stringify({ jsonrpc: "2.0", id: seen.id, error: { code, message } }));
-        return true;
-      },
+  for (const [code, message, output] of [
+    [-32603, "Session 42 not found", "failed: Session 42 not found"],
+    [-32001, "Session not found", "failed: Session not found"],
+    [-32602, "Invalid session: none", "invalid_arguments: Invalid session: none"],
+  ] as const)
+    expect(await refuseSecondCall(200, { code, message })).toEqual({
+      outputs: ["seen", output],
+      calls: 2,
+      begun: 1,
     });
-    const call = ["sea__look", {}] as const;
-    const bench = await servedBench({
-      servers: [`{ name: sea, url: "${server.url}", protocol: "2025" }`],
-      toolboxes: "[sea]",
-      turns: [[call], [call], ["Done."]],
-      hosts: [server.host],
-    });
-    await say(bench);
-    const begun = server.methods().filter((method) => method === "initialize").length;
-    const { outcome, output } = lastEvent(bench, "tool_call_end");
-    expect([outcome, String(output).includes(message), calls, begun]).toEqual(["error", true, 2, 1]);
-  }
 });
 
 test("RE-T21: of a server's flood of requests in an answer a bounded number is answered", async () => {

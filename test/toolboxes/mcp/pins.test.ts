@@ -54,6 +54,9 @@ const bothCalled = (
 const bothBench = (...given: Parameters<typeof bothCalled>): Promise<Bench> =>
   servedBench(bothCalled(...given));
 
+const pinOfKeep = (shared: Shared): string =>
+  String(shared.read("SELECT hash FROM tool_pins WHERE tool = 'sea__keep'")[0]?.["hash"]);
+
 const approve = (shared: Shared, approval: Parameters<typeof approveServer>[1]) =>
   shared.write((all) => approveServer(all, approval));
 
@@ -214,9 +217,7 @@ test("TB-23: a lock decides from the first list on, for every tenant; what it do
   const sea = await changing();
   const shared = tables();
   await say(await bothBench(sea, shared, { runs: 1 }));
-  const [hash] = shared
-    .read("SELECT hash FROM tool_pins WHERE tool = 'sea__keep'")
-    .map((row) => String(row["hash"]));
+  const hash = pinOfKeep(shared);
   const lock = { version: 1, servers: { sea: { sea__keep: hash, sea__look: "0".repeat(64) } } };
   const bench = await bothBench(sea, tables(), { runs: 1, lock });
   await say(bench);
@@ -228,10 +229,8 @@ test("★ TB-23: while a tool is quarantined, a new lock that no longer has anot
   const sea = await changing();
   const shared = tables();
   await say(await bothBench(sea, shared, { runs: 1 }));
-  const [hash] = shared
-    .read("SELECT hash FROM tool_pins WHERE tool = 'sea__keep'")
-    .map((row) => String(row["hash"]));
-  const withKeep = (keep = "") => ({
+  const hash = pinOfKeep(shared);
+  const withKeep = (keep: string) => ({
     lock: { version: 1, servers: { sea: { sea__keep: keep, sea__look: "0".repeat(64) } } },
   });
   const bench = await bothBench(sea, shared, withKeep(hash));
