@@ -37,6 +37,15 @@ export type ToolErrorCode =
 /** Returns the text of an error result. */
 export const errorText = (code: ToolErrorCode, sentence: string): string => `${code}: ${sentence}`;
 
+/** Refusal of what a model asked for; the sentence says what to do instead. */
+export interface Refusal {
+  readonly ok: false;
+  readonly code: ToolErrorCode;
+  readonly sentence: string;
+}
+
+export const refuse = (code: ToolErrorCode, sentence: string): Refusal => ({ ok: false, code, sentence });
+
 /**
  * Returns an error result: the code, then a sentence with the remedy. It never holds a stack, a host path or a
  * secret.

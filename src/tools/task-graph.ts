@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { fieldsOf, isJsonObject } from "../chat/json.ts";
 import { describeIssue } from "../schema.ts";
-import type { ToolErrorCode } from "./errors.ts";
+import type { Refusal, ToolErrorCode } from "./errors.ts";
 
 /** Defines the schema of a task graph as the model writes it, and checks graphs. */
 
@@ -51,11 +51,8 @@ export const ancestorsOf = (
   return found;
 };
 
-/** Returns the agent for a task, or says why there is none. */
-export type ResolveAgent = (
-  agent: string,
-  message: string,
-) => { readonly agent: string } | { readonly problem: string; readonly code?: ToolErrorCode };
+/** Returns the name of the agent for a task, or says why there is none. */
+export type ResolveAgent = (agent: string, message: string) => string | Refusal;
 
 export type CheckedGraph =
   | { readonly ok: true; readonly tasks: readonly GraphTask[]; readonly async: boolean }
@@ -147,7 +144,7 @@ const agentProblems = (
   if (typeof agent !== "string" || wrong.has("agent") || (agent === "auto" && wrong.has("message")))
     return [];
   const found = resolve(agent, typeof message === "string" ? message : "");
-  return "problem" in found ? [`agent: ${found.problem}`] : [];
+  return typeof found === "string" ? [] : [`agent: ${found.sentence}`];
 };
 
 /** Number of tasks above which a graph is not checked at all: the checks grow faster than the tasks. */
@@ -164,7 +161,7 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
   let code: ToolErrorCode = "invalid_arguments";
   const asked: ResolveAgent = (agent, message) => {
     const found = resolve(agent, message);
-    if ("problem" in found && found.code === "self_delegation") ({ code } = found);
+    if (typeof found !== "string" && found.code === "self_delegation") ({ code } = found);
     return found;
   };
   const shape = shapeProblems(args);
@@ -185,8 +182,8 @@ export const checkGraph = (args: unknown, resolve: ResolveAgent): CheckedGraph =
       return [...said, ...more].map((problem) => `${name}: ${problem}`);
     }
     const found = asked(data.agent, data.message);
-    if ("problem" in found) return [`${name}: agent: ${found.problem}`];
-    tasks.push({ ...data, agent: found.agent });
+    if (typeof found !== "string") return [`${name}: agent: ${found.sentence}`];
+    tasks.push({ ...data, agent: found });
     return [];
   });
   const cycle = findCycle(links);

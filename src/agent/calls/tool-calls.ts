@@ -3,7 +3,7 @@ import type { ContentPart, Json, ResultStatus, ToolResultPart } from "../../chat
 import { cleanText, preview, textOf } from "../../chat/text.ts";
 import type { FileChange } from "../../sandbox/contract.ts";
 import type { Tool } from "../../tools/define-tool.ts";
-import type { ToolErrorCode } from "../../tools/errors.ts";
+import type { Refusal } from "../../tools/errors.ts";
 import { errorText } from "../../tools/errors.ts";
 import { limitOutput } from "../../tools/output.ts";
 import type { Call, CallCompletion } from "../state/call.ts";
@@ -272,13 +272,8 @@ export const answerCall = (
   endCallAtOnce(draft, threadId, createCallResult(draft, threadId, call, ok ? "ok" : "error", content));
 
 /** Refuses a call that no tool runs for. */
-export const refuseCall = (
-  draft: Draft,
-  threadId: string,
-  call: Call,
-  code: ToolErrorCode,
-  sentence: string,
-): void => answerCall(draft, threadId, call, errorText(code, sentence), false);
+export const refuseCall = (draft: Draft, threadId: string, call: Call, { code, sentence }: Refusal): void =>
+  answerCall(draft, threadId, call, errorText(code, sentence), false);
 
 /** An episode is a call in short. The events hold those of a run, so that no compaction removes them. */
 

@@ -1,6 +1,6 @@
 import { narrowOptionalPaths, writableFrom } from "../../sandbox/writable.ts";
-import type { ToolErrorCode } from "../../tools/errors.ts";
-import { errorText } from "../../tools/errors.ts";
+import type { Refusal } from "../../tools/errors.ts";
+import { errorText, refuse } from "../../tools/errors.ts";
 import type { ChildTask } from "../../tools/session-request.ts";
 import { findNearestName } from "../../tools/suggest.ts";
 import { checkTurnBudget } from "../budgets/bounds.ts";
@@ -17,11 +17,6 @@ import { firstCharacters } from "../../chat/text.ts";
 
 /** Decides which tasks of a call may start, before anything does. */
 
-interface DelegationRefusal {
-  readonly code: ToolErrorCode;
-  readonly sentence: string;
-}
-
 export interface PlannedChild {
   /** The position of its task in the call. */
   readonly index: number;
@@ -34,11 +29,7 @@ export interface PlannedChild {
   readonly kept: string | null;
 }
 
-type ChildPlan =
-  | { readonly ok: true; readonly slots: readonly (PlannedChild | ChildItem)[] }
-  | ({ readonly ok: false } & DelegationRefusal);
-
-const createRefusal = (code: ToolErrorCode, sentence: string): DelegationRefusal => ({ code, sentence });
+type ChildPlan = { readonly ok: true; readonly slots: readonly (PlannedChild | ChildItem)[] } | Refusal;
 
 /** Returns the run of `main` in whose tree a thread counts. */
 export const rootOf = ({ child, run }: Thread): string => child?.root ?? run?.id ?? "";
@@ -46,8 +37,8 @@ export const rootOf = ({ child, run }: Thread): string => child?.root ?? run?.id
 const callableNames = ({ callable }: Delegation): string =>
   callable.length === 0 ? "nobody" : callable.map(({ name }) => name).join(", ");
 
-const selfRefusal = (delegation: Delegation): DelegationRefusal =>
-  createRefusal(
+const selfRefusal = (delegation: Delegation): Refusal =>
+  refuse(
     "self_delegation",
     `an agent cannot call itself; do the task, or call another: ${callableNames(delegation)}`,
   );
@@ -57,17 +48,17 @@ export const resolveCallableName = (
   delegation: Delegation,
   caller: string,
   written: string,
-): string | DelegationRefusal => {
+): string | Refusal => {
   const same = (name: string): boolean => name.toLowerCase() === written.toLowerCase();
   const card = delegation.callable.find(({ name }) => same(name));
   if (card !== undefined) return card.name;
   if (same(caller)) return selfRefusal(delegation);
   const others = `you may call ${callableNames(delegation)}`;
   const known = delegation.names.find(same);
-  if (known !== undefined) return createRefusal("not_callable", `${caller} may not call ${known}; ${others}`);
+  if (known !== undefined) return refuse("not_callable", `${caller} may not call ${known}; ${others}`);
   const near = findNearestName(written, delegation.names);
   const hint = near === null ? others : `did you mean "${near}"?`;
-  return createRefusal("unknown_agent", `there is no agent "${firstCharacters(written, 64)}"; ${hint}`);
+  return refuse("unknown_agent", `there is no agent "${firstCharacters(written, 64)}"; ${hint}`);
 };
 
 /** Resolves "auto" or a name to an agent, or says why there is none; `what` is the task's text. */
@@ -76,24 +67,21 @@ export const resolveAgentName = (
   caller: string,
   written: string,
   [what, text]: readonly ["task" | "message", string],
-): string | DelegationRefusal => {
+): string | Refusal => {
   if (written.toLowerCase() !== "auto") return resolveCallableName(delegation, caller, written);
   const [best] = matchCapabilities(delegation.callable, text);
   const none = `no agent's capabilities fit the ${what}; name one: ${callableNames(delegation)}`;
-  return best?.agentId ?? createRefusal("no_match", none);
+  return best?.agentId ?? refuse("no_match", none);
 };
 
 /** Says why a thread may not start so many more: because of its depth, or the size of its tree. */
-export const callRefusal = (draft: Draft, caller: Thread, count: number): DelegationRefusal | null => {
+export const callRefusal = (draft: Draft, caller: Thread, count: number): Refusal | null => {
   const { allowed, maxThreads } = agentOf(draft, caller.id).delegation;
-  if (!allowed) return createRefusal("depth_exceeded", depthLimitText(caller.depth));
+  if (!allowed) return refuse("depth_exceeded", depthLimitText(caller.depth));
   const started = draft.state.trees[rootOf(caller)] ?? 0;
   return started + count <= maxThreads
     ? null
-    : createRefusal(
-        "too_many_children",
-        `${started} of ${maxThreads} agents of this run were started already`,
-      );
+    : refuse("too_many_children", `${started} of ${maxThreads} agents of this run were started already`);
 };
 
 /** Says why no budget is left for a child's first model call; a limit that a person may raise is no reason. */
@@ -101,29 +89,22 @@ export const budgetRefusal = (
   draft: Draft,
   caller: Thread,
   { agent: name, callerConstraints, task }: Pick<PlannedChild, "agent" | "callerConstraints" | "task">,
-): DelegationRefusal | null => {
+): Refusal | null => {
   const agent = draft.context.agents({ agent: name, child: { callerConstraints } });
   const { tokens } = agent.system({ depth: caller.depth + 1, light: false });
   const taskTokens = draft.context.estimate([{ type: "text", text: task.context + task.task }]);
   const check = checkTurnBudget(draft, caller.id, agent, 0, tokens + taskTokens);
   return check.is !== "reached" || check.reached.ask
     ? null
-    : createRefusal("budget_exceeded", `${describeLimit(check.reached)}; finish with what you have`);
+    : refuse("budget_exceeded", `${describeLimit(check.reached)}; finish with what you have`);
 };
 
 /** Refuses the whole call for its depth, its count, or a call to itself. */
-const wholeRefusal = (
-  draft: Draft,
-  caller: Thread,
-  tasks: readonly ChildTask[],
-): DelegationRefusal | null => {
+const wholeRefusal = (draft: Draft, caller: Thread, tasks: readonly ChildTask[]): Refusal | null => {
   const { delegation } = agentOf(draft, caller.id);
   const { allowed, maxChildrenPerCall } = delegation;
   if (allowed && tasks.length > maxChildrenPerCall)
-    return createRefusal(
-      "too_many_children",
-      `a call may start ${maxChildrenPerCall} agents, not ${tasks.length}`,
-    );
+    return refuse("too_many_children", `a call may start ${maxChildrenPerCall} agents, not ${tasks.length}`);
   const problem = callRefusal(draft, caller, tasks.length);
   if (problem !== null) return problem;
   const self = tasks.some(({ agent }) => agent?.toLowerCase() === caller.agent.toLowerCase());
@@ -140,17 +121,17 @@ const findPersistentThread = (draft: Draft, caller: string, agent: string): Thre
 const isBackground = ({ callable }: Delegation, name: string, task: ChildTask): boolean =>
   task.async === true || (task.agent !== null && callable.find((card) => card.name === name)?.async === true);
 
-const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): DelegationRefusal | null => {
+const taskRefusal = (delegation: Delegation, name: string, task: ChildTask): Refusal | null => {
   const always = isBackground(delegation, name, { ...task, async: false });
   if (task.async === true && !always && !delegation.async)
-    return createRefusal("not_permitted", `async: you may not leave ${name} in the background; omit async`);
+    return refuse("not_permitted", `async: you may not leave ${name} in the background; omit async`);
   if (task.mode === "interactive" && !delegation.manages)
-    return createRefusal("not_permitted", "mode: your children cannot ask you; leave mode out");
+    return refuse("not_permitted", "mode: your children cannot ask you; leave mode out");
   const { provider } = task;
   if (provider === undefined || delegation.providers.includes(provider)) return null;
   const allowed = delegation.providers.join(", ");
   const way = allowed === "" ? "leave it out" : `choose among ${allowed}, or leave it out`;
-  return createRefusal("not_permitted", `provider: you may not choose ${provider}; ${way}`);
+  return refuse("not_permitted", `provider: you may not choose ${provider}; ${way}`);
 };
 
 /** Returns the paths that both the caller's bounds for children and the task allow. */
@@ -189,7 +170,7 @@ export const callerConstraintsFor = (
   };
 };
 
-const errorItem = (task: ChildTask, { code, sentence }: DelegationRefusal): ChildItem => ({
+const errorItem = (task: ChildTask, { code, sentence }: Refusal): ChildItem => ({
   agent: task.agent ?? "",
   state: "failed",
   reason: code,
@@ -202,13 +183,13 @@ const boardRefusal = (
   threadId: string,
   earlier: readonly ChildTask[],
   { task_id: id }: ChildTask,
-): DelegationRefusal | null => {
+): Refusal | null => {
   if (id === undefined) return null;
   const twice = earlier.some((task) => task.task_id === id);
   const problem = twice
-    ? createRefusal("conflict", `${id} is named twice in this call`)
+    ? refuse("conflict", `${id} is named twice in this call`)
     : assignmentProblem(draft, threadId, id);
-  return problem === null ? null : createRefusal(problem.code, `task_id: ${problem.sentence}`);
+  return problem === null ? null : refuse(problem.code, `task_id: ${problem.sentence}`);
 };
 
 const busyRefusal = (
@@ -216,10 +197,10 @@ const busyRefusal = (
   { persistent }: ChildTask,
   busy: ReadonlySet<string>,
   kept: Thread | null,
-): DelegationRefusal | null => {
+): Refusal | null => {
   if (persistent !== true || (!busy.has(agent) && kept?.run == null)) return null;
   const sentence = `${agent} is still at work on an earlier task; wait for it, or leave persistent out`;
-  return createRefusal("child_busy", sentence);
+  return refuse("child_busy", sentence);
 };
 
 /** Plans each task in input order; nothing is started yet. */
@@ -227,10 +208,10 @@ export const planChildren = (draft: Draft, threadId: string, tasks: readonly Chi
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);
   const whole = wholeRefusal(draft, caller, tasks);
-  if (whole !== null) return { ok: false, ...whole };
+  if (whole !== null) return whole;
   const busy = new Set<string>();
   const slots = tasks.map((task, index): PlannedChild | ChildItem => {
-    if (task.invalid !== undefined) return errorItem(task, createRefusal("invalid_arguments", task.invalid));
+    if (task.invalid !== undefined) return errorItem(task, refuse("invalid_arguments", task.invalid));
     const agent =
       task.agent === null
         ? caller.agent

@@ -3,22 +3,16 @@ import { escapeTags } from "../../chat/render.ts";
 import { syntheticResult } from "../../chat/results.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import { hashName } from "../../sandbox/id.ts";
-import { errorText } from "../../tools/errors.ts";
-import {
-  answerCall,
-  endCall,
-  refuseCall,
-  createCallResult,
-  elapsedOf,
-  findCall,
-} from "../calls/tool-calls.ts";
+import type { Refusal } from "../../tools/errors.ts";
+import { errorText, refuse } from "../../tools/errors.ts";
+import { answerCall, endCall, createCallResult, elapsedOf, findCall } from "../calls/tool-calls.ts";
 import { childOutput } from "../context/reports.ts";
 import { notifyThread, childId, stripIds, startChild, findChildRecord } from "./start.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
 import type { GraphState } from "../state/events.ts";
 import type { GraphNode, GraphRun, GraphOutcome } from "../stores/graphs.ts";
-import type { GraphTask, ResolveAgent } from "../../tools/task-graph.ts";
+import type { GraphTask } from "../../tools/task-graph.ts";
 import { checkGraph } from "../../tools/task-graph.ts";
 import {
   startGraph,
@@ -41,33 +35,28 @@ const longestReport = 32_000;
 
 const progressPause = 5_000;
 
-const createResolver = (draft: Draft, threadId: string): ResolveAgent => {
-  const { agent: caller } = threadOf(draft, threadId);
-  const { delegation } = agentOf(draft, threadId);
-  return (written, message) => {
-    const name = resolveAgentName(delegation, caller, written, ["message", message]);
-    return typeof name === "string" ? { agent: name } : { problem: name.sentence, code: name.code };
-  };
-};
-
 const pendingNode: GraphNode = { state: "pending", child: null, startedAt: 0, ms: 0, reason: null };
 
-/** Checks a graph as a whole and starts its first tasks; the call waits for all, or only learns that it runs. */
-export const dispatchGraph = (draft: Draft, threadId: string, call: Call, args: unknown): void => {
+/**
+ * Checks a graph as a whole and starts its first tasks; the call waits for all, or only learns that it runs. Returns why
+ * the graph is refused; null if it runs.
+ */
+export const dispatchGraph = (draft: Draft, threadId: string, call: Call, args: unknown): Refusal | null => {
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);
-  const checked = checkGraph(args, createResolver(draft, threadId));
+  const checked = checkGraph(args, (agent, message) =>
+    resolveAgentName(delegation, caller.agent, agent, ["message", message]),
+  );
   const refusal = callRefusal(draft, caller, checked.ok ? checked.tasks.length : 1);
-  if (refusal !== null) return refuseCall(draft, threadId, call, refusal.code, refusal.sentence);
-  if (!checked.ok) {
-    const sentence = `${checked.problems.join("; ")}. Nothing was started; correct the graph and send it again.`;
-    return refuseCall(draft, threadId, call, checked.code, sentence);
-  }
+  if (refusal !== null) return refusal;
+  if (!checked.ok)
+    return refuse(
+      checked.code,
+      `${checked.problems.join("; ")}. Nothing was started; correct the graph and send it again.`,
+    );
   const { tasks, async: background } = checked;
-  if (background && !delegation.async) {
-    const sentence = "async: you may not run a graph in the background; omit async";
-    return refuseCall(draft, threadId, call, "not_permitted", sentence);
-  }
+  if (background && !delegation.async)
+    return refuse("not_permitted", "async: you may not run a graph in the background; omit async");
   const root = rootOf(caller);
   const id = `d_${hashName(threadId, caller.run?.id ?? "", call.call.id, "graph").slice(0, 26)}`;
   const nodes = Object.fromEntries(tasks.map((task) => [task.id, pendingNode]));
@@ -77,6 +66,7 @@ export const dispatchGraph = (draft: Draft, threadId: string, call: Call, args: 
   if (background) answerCall(draft, threadId, call, JSON.stringify({ dispatch: id, tasks: tasks.length }));
   else parkCallOnChildren(draft, threadId, call, { answer: "items", on_error: "collect", slots: [] });
   advanceGraph(draft, run, tasks);
+  return null;
 };
 
 const withNode = (run: GraphRun, id: string, change: Partial<GraphNode>): GraphRun => ({

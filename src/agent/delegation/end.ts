@@ -1,4 +1,6 @@
-import { findCall, answerCall, refuseCall } from "../calls/tool-calls.ts";
+import type { Refusal } from "../../tools/errors.ts";
+import { refuse } from "../../tools/errors.ts";
+import { findCall } from "../calls/tool-calls.ts";
 import { createChildEnd, workOf } from "../context/reports.ts";
 import { keepReflection } from "../memory/reflections.ts";
 import { notifyOfChildEnd, findChildRecord, startChild, childId } from "./start.ts";
@@ -17,7 +19,6 @@ import { countChildFiles, endWaitSlot, replaceWaitSlot } from "./wait.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
-import type { Call } from "../state/call.ts";
 import { resolveCallableName } from "./admission.ts";
 
 /** Ends a called thread in the commit of its run's end: its row is written and its caller gets a result or message. */
@@ -122,17 +123,14 @@ const mostHandoffs = (draft: Draft, { parent }: Thread): number => {
 const isTreeFull = (draft: Draft, threadId: string, { root }: Child): boolean =>
   (draft.state.trees[root] ?? 0) >= agentOf(draft, threadId).delegation.maxThreads;
 
-/** Requests a hand-over: the first valid one of a batch takes effect when the batch is finished. */
+/** Requests a hand-over, which takes effect when the batch is finished; the first valid one of a batch holds. */
 export const requestHandover = (
   draft: Draft,
   threadId: string,
-  call: Call,
   asked: { readonly agent: string; readonly reason: string; readonly context: string },
-): void => {
+): string | Refusal => {
   const thread = threadOf(draft, threadId);
   const { child } = thread;
-  const refuse = (code: Parameters<typeof refuseCall>[3], sentence: string): void =>
-    refuseCall(draft, threadId, call, code, sentence);
   if (child === null) return refuse("not_permitted", "no agent called you: there is nothing to hand over");
   if (child.handover !== null)
     return refuse("conflict", `the task is being handed over to ${child.handover.agent} already`);
@@ -143,11 +141,11 @@ export const requestHandover = (
       `the task was handed over ${child.handoffs} times, ${most} are allowed; finish it`,
     );
   const agent = resolveCallableName(agentOf(draft, threadId).delegation, thread.agent, asked.agent);
-  if (typeof agent !== "string") return refuse(agent.code, agent.sentence);
+  if (typeof agent !== "string") return agent;
   if (isTreeFull(draft, threadId, child))
     return refuse("too_many_children", "this run may start no further agent; finish the task yourself");
   changeChild(draft, threadId, { handover: { agent, reason: asked.reason, context: asked.context } });
-  answerCall(draft, threadId, call, `${agent} takes over.`);
+  return `${agent} takes over.`;
 };
 
 const handoverText = (

@@ -1,5 +1,6 @@
 import { parseArguments } from "../../tools/arguments.ts";
-import { catchThrown } from "../../tools/errors.ts";
+import type { Refusal } from "../../tools/errors.ts";
+import { catchThrown, refuse } from "../../tools/errors.ts";
 import type { WorkReport, SessionRequest, StartChildren } from "../../tools/session-request.ts";
 import { answerCall, refuseCall } from "../calls/tool-calls.ts";
 import type { AgentCard } from "../definition/delegation.ts";
@@ -55,46 +56,47 @@ const listAgents = (draft: Draft, threadId: string, task: string | null): string
 };
 
 /** Records the first report of a batch; later ones are acknowledged. */
-const reportCompletion = (draft: Draft, threadId: string, call: Call, completion: WorkReport): void => {
+const reportCompletion = (draft: Draft, threadId: string, completion: WorkReport): string | Refusal => {
   const { child } = threadOf(draft, threadId);
-  if (child === null)
-    return refuseCall(
-      draft,
-      threadId,
-      call,
-      "not_permitted",
-      "no agent called you: answer the person instead",
-    );
-  if (child.completion === null) changeChild(draft, threadId, { completion });
-  const said =
-    child.completion === null ? "Reported." : "You have already reported; the first report stands.";
-  answerCall(draft, threadId, call, said);
+  if (child === null) return refuse("not_permitted", "no agent called you: answer the person instead");
+  if (child.completion !== null) return "You have already reported; the first report stands.";
+  changeChild(draft, threadId, { completion });
+  return "Reported.";
 };
 
-const carryOutRequest = (draft: Draft, threadId: string, call: Call, request: SessionRequest): void => {
+/** What a request comes to at once: the answer to its call, or a refusal; null if the call waits or was answered. */
+type RequestOutcome = string | Refusal | null;
+
+const carryOutRequest = (
+  draft: Draft,
+  threadId: string,
+  call: Call,
+  request: SessionRequest,
+): RequestOutcome => {
   switch (request.do) {
     case "start_children":
-      return startChildren(draft, threadId, call, request);
+      startChildren(draft, threadId, call, request);
+      return null;
     case "dispatch_tasks":
       return dispatchGraph(draft, threadId, call, request.graph);
     case "list_agents":
-      return answerCall(draft, threadId, call, listAgents(draft, threadId, request.task));
+      return listAgents(draft, threadId, request.task);
     case "check_children":
-      return reportChildren(draft, threadId, call, request.child);
+      return reportChildren(draft, threadId, request.child);
     case "steer_child":
-      return withChild(draft, threadId, call, request.child, (child) =>
-        messageChild(draft, threadId, call, child, request.message),
+      return withChild(draft, threadId, request.child, (child) =>
+        messageChild(draft, child, request.message),
       );
     case "cancel_child":
-      return cancelOwnChild(draft, threadId, call, request.child, request.reason);
+      return cancelOwnChild(draft, threadId, request.child, request.reason);
     case "answer_child":
-      return withChild(draft, threadId, call, request.child, ({ id: child }) =>
+      return withChild(draft, threadId, request.child, ({ id: child }) =>
         answerQuestion(draft, threadId, call, { ...request, child }),
       );
     case "complete":
-      return reportCompletion(draft, threadId, call, request.completion);
+      return reportCompletion(draft, threadId, request.completion);
     case "hand_over":
-      return requestHandover(draft, threadId, call, request);
+      return requestHandover(draft, threadId, request);
     case "request_input":
       return askCaller(draft, threadId, call, request);
   }
@@ -105,14 +107,16 @@ export const performRequest = (draft: Draft, threadId: string, call: Call): void
   const bound = agentOf(draft, threadId).tools.get(call.call.name);
   const request = bound?.tool.request ?? null;
   if (bound === undefined || request === null) {
-    refuseCall(draft, threadId, call, "unavailable", `${call.call.name} is not part of this deployment`);
-    return;
+    const sentence = `${call.call.name} is not part of this deployment`;
+    return refuseCall(draft, threadId, call, refuse("unavailable", sentence));
   }
   const parsed = parseArguments(bound.tool, argsOf(call));
   if (!parsed.ok) return answerCall(draft, threadId, call, parsed.error.content, false);
   const asked = catchThrown(() => request(parsed.args));
-  if ("thrown" in asked) refuseCall(draft, threadId, call, "failed", asked.thrown);
-  else carryOutRequest(draft, threadId, call, asked.given);
+  const outcome =
+    "thrown" in asked ? refuse("failed", asked.thrown) : carryOutRequest(draft, threadId, call, asked.given);
+  if (typeof outcome === "string") answerCall(draft, threadId, call, outcome);
+  else if (outcome !== null) refuseCall(draft, threadId, call, outcome);
 };
 
 /** Lets a caller manage the children that it does not wait for. */
@@ -131,31 +135,29 @@ const currentChildOf = (draft: Draft, child: string): string => {
 /** Child that a caller names: its thread while it is at work, then its record. */
 type OwnChild = { readonly thread: Thread } | { readonly thread: null; readonly record: EndedChild };
 
-/** Finds the child that has the task now; a call that names none of the caller's is refused, and null is returned. */
-const findOwnChild = (draft: Draft, threadId: string, call: Call, named: string): OwnChild | null => {
+/** Finds the child that has the task now, if it is one of the caller's. */
+const findOwnChild = (draft: Draft, threadId: string, named: string): OwnChild | Refusal => {
   const id = currentChildOf(draft, named);
   const thread = ownEntry(draft.state.threads, id);
   if (thread !== undefined && thread.parent?.thread === threadId && thread.run !== null) return { thread };
   const record = findChildRecord(draft, id);
   if (record?.parent.thread === threadId && isEnded(record)) return { thread: null, record };
-  refuseCall(draft, threadId, call, "child_not_found", `you have no child ${firstCharacters(named, 64)}`);
-  return null;
+  return refuse("child_not_found", `you have no child ${firstCharacters(named, 64)}`);
 };
 
-/** Does an action with a child at work; otherwise refuses the call and says what is known of the child. */
+/** Does an action with a child at work; otherwise says what is known of the child. */
 const withChild = (
   draft: Draft,
   threadId: string,
-  call: Call,
   named: string,
-  then: (child: Thread) => void,
-): void => {
-  const found = findOwnChild(draft, threadId, call, named);
-  if (found === null) return;
+  then: (child: Thread) => RequestOutcome,
+): RequestOutcome => {
+  const found = findOwnChild(draft, threadId, named);
+  if ("ok" in found) return found;
   if (found.thread !== null) return then(found.thread);
   const { id, end } = found.record;
   const came = end.state === "completed" ? end.result : end.error;
-  refuseCall(draft, threadId, call, "child_ended", `${id} has ended (${end.state}): ${came ?? ""}`);
+  return refuse("child_ended", `${id} has ended (${end.state}): ${came ?? ""}`);
 };
 
 const liveChildView = (draft: Draft, thread: Thread): object => {
@@ -182,8 +184,8 @@ const endedChildView = ({ id, agent, label, task, end }: EndedChild): object => 
   return successor === undefined ? view : { ...view, handed_over_to: successor };
 };
 
-/** The newest children of a thread are reported, those at work first. */
-const reportAllChildren = (draft: Draft, threadId: string, call: Call): void => {
+/** Reports the newest children of a thread, those at work first. */
+const reportAllChildren = (draft: Draft, threadId: string): string => {
   const live = Object.values(draft.state.threads).filter(
     ({ parent, run }) => parent?.thread === threadId && run !== null,
   );
@@ -193,17 +195,20 @@ const reportAllChildren = (draft: Draft, threadId: string, call: Call): void => 
     .filter(({ id }) => !live.some((thread) => thread.id === id))
     .map((record) => changed.get(record.id) ?? record)
     .filter(isEnded);
-  const views = [...live.map((thread) => liveChildView(draft, thread)), ...ended.map(endedChildView)];
-  answerCall(draft, threadId, call, JSON.stringify(views));
+  return JSON.stringify([
+    ...live.map((thread) => liveChildView(draft, thread)),
+    ...ended.map(endedChildView),
+  ]);
 };
 
-/** The children of a thread are reported, or the one that is named, however old it is. */
-const reportChildren = (draft: Draft, threadId: string, call: Call, named: string | null): void => {
-  if (named === null) return reportAllChildren(draft, threadId, call);
-  const found = findOwnChild(draft, threadId, call, named);
-  if (found === null) return;
-  const view = found.thread === null ? endedChildView(found.record) : liveChildView(draft, found.thread);
-  answerCall(draft, threadId, call, JSON.stringify([view]));
+/** Reports the children of a thread, or the one that is named, however old it is. */
+const reportChildren = (draft: Draft, threadId: string, named: string | null): string | Refusal => {
+  if (named === null) return reportAllChildren(draft, threadId);
+  const found = findOwnChild(draft, threadId, named);
+  if ("ok" in found) return found;
+  return JSON.stringify([
+    found.thread === null ? endedChildView(found.record) : liveChildView(draft, found.thread),
+  ]);
 };
 
 const inboxLimitTexts = {
@@ -212,36 +217,28 @@ const inboxLimitTexts = {
 } as const;
 
 /** Sends a message for a child's next model call; its context and work stay. */
-const messageChild = (
-  draft: Draft,
-  threadId: string,
-  call: Call,
-  { id: child, agent }: Thread,
-  message: string,
-): void => {
+const messageChild = (draft: Draft, { id: child, agent }: Thread, message: string): string | Refusal => {
   const text = escapeTags(cleanText(message));
   const lack = findInboxLimit(draft, { thread: child, content: [{ type: "text", text }] });
-  if (lack !== null) return refuseCall(draft, threadId, call, "limit", inboxLimitTexts[lack]);
+  if (lack !== null) return refuse("limit", inboxLimitTexts[lack]);
   notifyThread(draft, child, assignInputId(draft), text);
   const state = isAskingCaller(threadOf(draft, child)) ? "waiting" : "running";
-  answerCall(draft, threadId, call, JSON.stringify({ child, agent, state }));
+  return JSON.stringify({ child, agent, state });
 };
 
 /** Stops a child; one that has ended stays as it is. */
 const cancelOwnChild = (
   draft: Draft,
   threadId: string,
-  call: Call,
   named: string,
   reason: string | null,
-): void => {
-  const found = findOwnChild(draft, threadId, call, named);
-  if (found === null) return;
+): string | Refusal => {
+  const found = findOwnChild(draft, threadId, named);
+  if ("ok" in found) return found;
   const { thread } = found;
-  if (thread !== null) stopChild(draft, thread.id, reason ?? "its caller cancelled it", true);
-  const [child, state] =
-    thread === null ? [found.record.id, found.record.end.state] : [thread.id, "cancelled"];
-  answerCall(draft, threadId, call, JSON.stringify({ child, state }));
+  if (thread === null) return JSON.stringify({ child: found.record.id, state: found.record.end.state });
+  stopChild(draft, thread.id, reason ?? "its caller cancelled it", true);
+  return JSON.stringify({ child: thread.id, state: "cancelled" });
 };
 
 /** Checks a call that starts other agents as a whole; then parks it and starts its children in one commit. */
@@ -276,10 +273,7 @@ export const startChildren = (
   { tasks, on_error, answer }: StartChildren,
 ): void => {
   const plan = planChildren(draft, threadId, tasks);
-  if (!plan.ok) {
-    refuseCall(draft, threadId, call, plan.code, plan.sentence);
-    return;
-  }
+  if (!plan.ok) return refuseCall(draft, threadId, call, plan);
   const bad = plan.slots.flatMap((slot) => (isPlanned(slot) ? [] : (slot.error ?? [])));
   if (on_error === "cancel" && bad.length > 0) {
     const nothing = tasks.length > 1 ? `${bad.join("; ")}. Nothing was started.` : (bad[0] ?? "");

@@ -8,7 +8,6 @@ import {
   elapsedOf,
   findCall,
   answerCall,
-  refuseCall,
 } from "../calls/tool-calls.ts";
 import { comparableText } from "../context/history.ts";
 import { childAnswerText, childName, fitItems, childItemOf } from "../context/reports.ts";
@@ -24,7 +23,8 @@ import { stripIds, findChildRecord, notifyThread } from "./start.ts";
 import { childrenOf, isDue } from "../state/ask.ts";
 import { applyFileChanges, changesOf } from "../state/files.ts";
 import { escapeTags } from "../../chat/render.ts";
-import { errorText } from "../../tools/errors.ts";
+import type { Refusal } from "../../tools/errors.ts";
+import { errorText, refuse } from "../../tools/errors.ts";
 
 /** Parks a call that waits for children, notifies it of each end, and answers it. */
 
@@ -178,12 +178,11 @@ export const askCaller = (
   threadId: string,
   call: Call,
   asked: { readonly question: string; readonly options: readonly string[] },
-): void => {
+): Refusal | null => {
   const { child, parent } = threadOf(draft, threadId);
   if (child === null || parent === null || draft.state.threads[parent.thread] === undefined)
-    return refuseCall(draft, threadId, call, "no_answer", "there is no one to ask; decide yourself");
-  if (child.question !== null)
-    return refuseCall(draft, threadId, call, "conflict", "one question at a time; wait for the answer");
+    return refuse("no_answer", "there is no one to ask; decide yourself");
+  if (child.question !== null) return refuse("conflict", "one question at a time; wait for the answer");
   const { now, random } = draft.context;
   const until = now + agentOf(draft, parent.thread).asks.questionTimeoutMs;
   const question: ChildQuestion = {
@@ -197,6 +196,7 @@ export const askCaller = (
   const waiting = findCall(threadOf(draft, parent.thread).run, child.awaitedBy ?? "");
   if (waiting !== null && waiting.status !== "done") answerWait(draft, parent.thread, waiting.call.id);
   else notifyCallerOfQuestion(draft, threadId, parent.thread, question);
+  return null;
 };
 
 /** Sends the question of a child without a waiting call as a message. */
@@ -247,13 +247,14 @@ export const answerQuestion = (
   threadId: string,
   call: Call,
   asked: { readonly child: string; readonly question: string; readonly answer: string },
-): void => {
+): Refusal | null => {
   const open = threadOf(draft, asked.child).child?.question ?? null;
   if (open?.id !== asked.question) {
     const hint = open === null ? "it has no open question" : `its open question is ${open.id}`;
-    return refuseCall(draft, threadId, call, "not_found", `${asked.question} is not open; ${hint}`);
+    return refuse("not_found", `${asked.question} is not open; ${hint}`);
   }
   parkCallOnChildren(draft, threadId, call, { answer: "item", on_error: "collect", slots: [asked.child] });
   changeChild(draft, asked.child, { awaitedBy: call.call.id });
   closeQuestion(draft, asked.child, asked.answer, true);
+  return null;
 };

@@ -1,7 +1,8 @@
 import { ownEntry } from "../../chat/json.ts";
 import type { CheckedChange, Task, TaskStatus } from "../../tools/stores.ts";
 import { describeIssue } from "../../schema.ts";
-import type { ToolErrorCode } from "../../tools/errors.ts";
+import type { Refusal } from "../../tools/errors.ts";
+import { refuse } from "../../tools/errors.ts";
 import { storeLimits, taskMetadata } from "../../tools/stores.ts";
 
 /** Task as it is stored, without the fields that are derived from other tasks. */
@@ -68,11 +69,7 @@ export const openTaskLines = (tasks: Tasks): readonly string[] =>
 
 /** The task board is a pure machine. */
 
-export type BoardOutcome =
-  | { readonly ok: true; readonly tasks: Tasks; readonly id: string }
-  | { readonly ok: false; readonly code: ToolErrorCode; readonly sentence: string };
-
-const refuseChange = (code: ToolErrorCode, sentence: string): BoardOutcome => ({ ok: false, code, sentence });
+export type BoardOutcome = { readonly ok: true; readonly tasks: Tasks; readonly id: string } | Refusal;
 
 const putTask = (tasks: Tasks, task: StoredTask, now: number): BoardOutcome => ({
   ok: true,
@@ -94,14 +91,13 @@ const dependsOn = (tasks: Tasks, from: string, on: string): boolean => {
 };
 
 /** Says why a task cannot depend on others; null if it can. */
-const dependencyProblem = (tasks: Tasks, id: string, on: readonly string[]): BoardOutcome | null => {
+const dependencyProblem = (tasks: Tasks, id: string, on: readonly string[]): Refusal | null => {
   const unknown = on.filter((each) => findTask(tasks, each) === null);
-  if (unknown.length > 0)
-    return refuseChange("not_found", `blocked_by: there is no task ${unknown.join(", ")}`);
+  if (unknown.length > 0) return refuse("not_found", `blocked_by: there is no task ${unknown.join(", ")}`);
   const loop = on.find((each) => dependsOn(tasks, each, id));
   if (loop === undefined) return null;
   const why = loop === id ? `${id} cannot wait for itself` : `${loop} already waits for ${id}`;
-  return refuseChange("conflict", `blocked_by: ${why}; tasks may not wait for each other`);
+  return refuse("conflict", `blocked_by: ${why}; tasks may not wait for each other`);
 };
 
 const createTask = (
@@ -110,7 +106,7 @@ const createTask = (
   facts: BoardFacts,
 ): BoardOutcome => {
   const count = Object.keys(tasks).length;
-  if (count >= storeLimits.tasks) return refuseChange("limit", `the board is full with ${count} tasks`);
+  if (count >= storeLimits.tasks) return refuse("limit", `the board is full with ${count} tasks`);
   const blocked_by = [...new Set(change.blocked_by)];
   const { title, description, metadata } = change;
   const { agent, now } = facts;
@@ -135,19 +131,16 @@ const unblockHint = (tasks: Tasks, { id }: StoredTask, open: readonly string[]):
   return open.length === 1 ? "that has to be completed first" : "they have to be completed first";
 };
 
-const blockedProblem = (tasks: Tasks, task: StoredTask, { policy }: BoardFacts): BoardOutcome | null => {
+const blockedProblem = (tasks: Tasks, task: StoredTask, { policy }: BoardFacts): Refusal | null => {
   const open = blockers(tasks, task, policy);
   return open.length === 0
     ? null
-    : refuseChange(
-        "conflict",
-        `${task.id} is blocked by ${open.join(", ")}; ${unblockHint(tasks, task, open)}`,
-      );
+    : refuse("conflict", `${task.id} is blocked by ${open.join(", ")}; ${unblockHint(tasks, task, open)}`);
 };
 
 /** Says why a task in this status can be given to nobody. */
-const refuseAssignment = ({ id, status }: StoredTask): BoardOutcome =>
-  refuseChange(
+const refuseAssignment = ({ id, status }: StoredTask): Refusal =>
+  refuse(
     "conflict",
     status === "failed"
       ? `${id} has failed; to try it again, set its status to pending first`
@@ -159,10 +152,7 @@ const claimTask = (tasks: Tasks, task: StoredTask, facts: BoardFacts): BoardOutc
   const { id, status, assignee } = task;
   if (status === "in_progress" && assignee === facts.thread) return { ok: true, tasks, id };
   if (status === "in_progress")
-    return refuseChange(
-      "conflict",
-      `${id} is already claimed by ${assignee}; take another task or reassign it`,
-    );
+    return refuse("conflict", `${id} is already claimed by ${assignee}; take another task or reassign it`);
   if (status !== "pending") return refuseAssignment(task);
   return (
     blockedProblem(tasks, task, facts) ??
@@ -172,7 +162,7 @@ const claimTask = (tasks: Tasks, task: StoredTask, facts: BoardFacts): BoardOutc
 
 const reassignTask = (tasks: Tasks, task: StoredTask, assignee: string, facts: BoardFacts): BoardOutcome => {
   if (!facts.canWork(assignee))
-    return refuseChange("not_found", `assignee: there is no thread ${assignee} that works in this session`);
+    return refuse("not_found", `assignee: there is no thread ${assignee} that works in this session`);
   if (task.status !== "pending" && task.status !== "in_progress") return refuseAssignment(task);
   return (
     blockedProblem(tasks, task, facts) ??
@@ -181,12 +171,12 @@ const reassignTask = (tasks: Tasks, task: StoredTask, assignee: string, facts: B
 };
 
 /** Moves a task to another status if the table has that step. A task that no agent works on has no assignee. */
-const moveTask = (task: StoredTask, status: TaskStatus): StoredTask | BoardOutcome => {
+const moveTask = (task: StoredTask, status: TaskStatus): StoredTask | Refusal => {
   const allowed = successors[task.status];
   if (allowed.includes(status))
     return { ...task, status, assignee: status === "pending" ? null : task.assignee };
   const claim = task.status === "pending" ? "in_progress by a claim or a reassignment, or " : "";
-  return refuseChange(
+  return refuse(
     "conflict",
     allowed.length === 0
       ? `${task.id} is ${task.status}, and that is final`
@@ -215,8 +205,7 @@ const updateTask = (
   const problem = dependencyProblem(tasks, task.id, depends);
   if (problem !== null) return problem;
   const bag = mergeMetadata(task, metadata ?? {});
-  if (!bag.success)
-    return refuseChange("too_large", `metadata: ${bag.error.issues[0]?.message ?? "too large"}`);
+  if (!bag.success) return refuse("too_large", `metadata: ${bag.error.issues[0]?.message ?? "too large"}`);
   const texts = { title: title ?? task.title, description: description ?? task.description };
   return putTask(tasks, { ...next, ...texts, blocked_by: depends, metadata: bag.data }, now);
 };
@@ -224,8 +213,7 @@ const updateTask = (
 const applyTaskChange = (tasks: Tasks, change: TaskChange, facts: BoardFacts): BoardOutcome => {
   if (change.op === "create") return createTask(tasks, change, facts);
   const task = findTask(tasks, change.id);
-  if (task === null)
-    return refuseChange("not_found", `there is no task ${change.id}; list the tasks to see them`);
+  if (task === null) return refuse("not_found", `there is no task ${change.id}; list the tasks to see them`);
   switch (change.op) {
     case "claim":
       return claimTask(tasks, task, facts);

@@ -3,7 +3,8 @@ import type { Json, ResultStatus } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
 import { describeIssue } from "../../schema.ts";
 import type { Park, ToolOutput } from "../../tools/define-tool.ts";
-import type { ToolErrorCode } from "../../tools/errors.ts";
+import type { Refusal } from "../../tools/errors.ts";
+import { errorText, refuse } from "../../tools/errors.ts";
 import type { CheckedChange, StoreChange, TaskStatus } from "../../tools/stores.ts";
 import { firstLine, storeChange, storeLimits } from "../../tools/stores.ts";
 import { pauseCall } from "../calls/tool-calls.ts";
@@ -23,15 +24,7 @@ interface Author {
   readonly call: string | null;
 }
 
-type StoreResult =
-  | { readonly ok: true; readonly value: Json }
-  | { readonly ok: false; readonly code: ToolErrorCode; readonly sentence: string };
-
-const refuseStoreChange = (code: ToolErrorCode, sentence: string): StoreResult => ({
-  ok: false,
-  code,
-  sentence,
-});
+type StoreResult = { readonly ok: true; readonly value: Json } | Refusal;
 
 const acceptStoreChange = (value: Json): StoreResult => ({ ok: true, value });
 
@@ -65,14 +58,14 @@ const writeStoreEntry = (
 
 type StateChange = Extract<CheckedChange, { store: "state" }>;
 
-const stateProblem = (draft: Draft, key: string, value: Json): StoreResult | null => {
+const stateProblem = (draft: Draft, key: string, value: Json): Refusal | null => {
   const others = otherEntries(draft, "state", key);
   if (others.length >= storeLimits.keys)
-    return refuseStoreChange("limit", `the store holds ${storeLimits.keys} keys; delete one first`);
+    return refuse("limit", `the store holds ${storeLimits.keys} keys; delete one first`);
   const bytes = others.reduce((sum, { size }) => sum + size, utf8Length(JSON.stringify(value)));
   return bytes <= storeLimits.values
     ? null
-    : refuseStoreChange("limit", "all values together have at most 8 MiB; delete or shorten some first");
+    : refuse("limit", "all values together have at most 8 MiB; delete or shorten some first");
 };
 
 const changeState = (draft: Draft, author: Author, change: StateChange): StoreResult => {
@@ -85,7 +78,7 @@ const changeState = (draft: Draft, author: Author, change: StateChange): StoreRe
   const { value, if_revision: expected } = change;
   const found = current?.revision ?? 0;
   if (expected !== undefined && expected !== found)
-    return refuseStoreChange(
+    return refuse(
       "conflict",
       found === 0
         ? `${key} is absent, not at revision ${expected}; read it again`
@@ -106,7 +99,7 @@ const changeNote = (draft: Draft, author: Author, { name, content }: NoteChange)
     return value;
   }
   if (otherEntries(draft, "notes", name).length >= storeLimits.notes)
-    return refuseStoreChange("limit", `there are ${storeLimits.notes} notes; overwrite one of them`);
+    return refuse("limit", `there are ${storeLimits.notes} notes; overwrite one of them`);
   writeStoreEntry(draft, author, { store: "notes", key: name, value: content });
   return value;
 };
@@ -154,19 +147,14 @@ const changeMemory = (
   change: Extract<CheckedChange, { store: "memory" }>,
 ): StoreResult => {
   const value = rememberText(draft, author, change);
-  return value === null
-    ? refuseStoreChange("unavailable", "this agent has no memory")
-    : acceptStoreChange(value);
+  return value === null ? refuse("unavailable", "this agent has no memory") : acceptStoreChange(value);
 };
 
 const applyStoreChange = (draft: Draft, author: Author, given: StoreChange): StoreResult => {
   const { data: change, error } = storeChange.safeParse(given, { error: describeIssue });
   if (change === undefined) {
     const [issue] = error.issues;
-    return refuseStoreChange(
-      "invalid_arguments",
-      `${issue?.path.join(".") || "change"}: ${issue?.message ?? ""}`,
-    );
+    return refuse("invalid_arguments", `${issue?.path.join(".") || "change"}: ${issue?.message ?? ""}`);
   }
   switch (change.store) {
     case "state":
@@ -212,7 +200,7 @@ const applyStoreChanges = (
       continue;
     }
     undo();
-    return { ok: false, error: `${result.code}: ${result.sentence}` };
+    return { ok: false, error: errorText(result.code, result.sentence) };
   }
   wakeWatchers(draft, tasks);
   return { ok: true, values };
@@ -253,11 +241,7 @@ const assignmentOf = (draft: Draft, by: string, id: string, assignee: string) =>
   ] as const;
 
 /** Says why a task cannot be given to a called agent; null if it can. */
-export const assignmentProblem = (
-  draft: Draft,
-  by: string,
-  id: string,
-): { readonly code: ToolErrorCode; readonly sentence: string } | null => {
+export const assignmentProblem = (draft: Draft, by: string, id: string): Refusal | null => {
   const outcome = changeBoard(draft.state.tasks, ...assignmentOf(draft, by, id, by));
   return outcome.ok ? null : outcome;
 };

@@ -1,5 +1,6 @@
 import type { Json, ResultStatus } from "../../chat/message.ts";
 import { syntheticResult, syntheticResults } from "../../chat/results.ts";
+import { refuse } from "../../tools/errors.ts";
 import { openAsk, closeAsk, mostOpenAsks, askScopeOf } from "../asks/asks.ts";
 import { changeRunBudget, raiseLimit, stopRun, describeLimit, reportReachedLimit } from "../budgets/spend.ts";
 import {
@@ -34,7 +35,7 @@ import { lineageOf } from "../budgets/bounds.ts";
 /** Gives a call an error result, since too many asks are open to ask another. */
 const refuseTooManyAsks = (draft: Draft, threadId: string, call: Call): void => {
   const sentence = `${mostOpenAsks} asks of this session are open, so this one was not sent. Go on without it, or wait for answers.`;
-  refuseCall(draft, threadId, call, "limit", sentence);
+  refuseCall(draft, threadId, call, refuse("limit", sentence));
 };
 
 /** Parks a call on an ask; without an interactive person its default applies at once. Who steers is heard first. */

@@ -9,6 +9,8 @@ import {
 } from "../../../src/agent/stores/graphs.ts";
 import type { GraphState } from "../../../src/agent/state/events.ts";
 import type { CheckedGraph, GraphTask } from "../../../src/tools/task-graph.ts";
+import type { Refusal } from "../../../src/tools/errors.ts";
+import { refuse } from "../../../src/tools/errors.ts";
 import { ancestorsOf, checkGraph } from "../../../src/tools/task-graph.ts";
 
 const task = (id: string, depends_on: string[] = [], more: Partial<GraphTask> = {}): GraphTask => ({
@@ -31,9 +33,9 @@ const raw = (id: string, depends_on: readonly string[] = [], more: object = {}):
   ...more,
 });
 
-const resolve = (agent: string): { agent: string } | { problem: string } => {
-  if (agent === "auto") return { agent: "worker" };
-  return agent === "worker" ? { agent } : { problem: `there is no agent "${agent}"` };
+const resolve = (agent: string): string | Refusal => {
+  if (agent === "auto") return "worker";
+  return agent === "worker" ? agent : refuse("unknown_agent", `there is no agent "${agent}"`);
 };
 
 const check = (...tasks: readonly unknown[]): CheckedGraph => checkGraph({ tasks }, resolve);
