@@ -7,7 +7,7 @@ import type { Refusal } from "../../tools/errors.ts";
 import { errorText, refuse } from "../../tools/errors.ts";
 import { answerCall, endCall, createCallResult, elapsedOf, findCall } from "../calls/tool-calls.ts";
 import { childOutput } from "../context/reports.ts";
-import { notifyThread, childId, stripIds, startChild, findChildRecord } from "./start.ts";
+import { notifyThread, childId, stripIds, startChild, findChildRecord, taskDeadlineOf } from "./start.ts";
 import type { Call } from "../state/call.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
 import type { GraphState } from "../state/events.ts";
@@ -135,7 +135,7 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
     const reason = `too_many_children: this run may start ${delegation.maxThreads} agents`;
     return settleNode(draft, run, task, { state: "failed", reason });
   }
-  const { agent, timeout_seconds: seconds } = task;
+  const { agent } = task;
   const filled = (text: string): string =>
     task.interpolate ? interpolateOutputs(text, (id) => outcomeOf(draft, run, id)) : text;
   const given = { agent, task: filled(task.message), context: filled(task.context) };
@@ -148,13 +148,15 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
     id: child,
     agent,
     parent: { thread: run.thread, call: run.call },
-    root: run.root,
-    callerConstraints,
-    awaitedBy: run.background ? null : run.call,
     task: given.task,
     context: given.context,
-    node: { dispatch: run.id, task: task.id },
-    timeoutMs: seconds === undefined ? null : seconds * 1_000,
+    child: {
+      callerConstraints,
+      root: run.root,
+      awaitedBy: run.background ? null : run.call,
+      node: { dispatch: run.id, task: task.id },
+      deadline: taskDeadlineOf(draft, task.timeout_seconds),
+    },
   });
   return withNode(run, task.id, { state: "running", child, startedAt: now });
 };

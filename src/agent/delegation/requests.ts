@@ -12,7 +12,7 @@ import { agentOf, changeChild, threadOf, runOf, callOf } from "../transaction/dr
 import { dispatchGraph } from "./dispatch.ts";
 import { requestHandover } from "./end.ts";
 import { askCaller, answerQuestion, liveChildItem, parkCallOnChildren, answerWait } from "./wait.ts";
-import { findChildRecord, startChild, childId, notifyThread } from "./start.ts";
+import { findChildRecord, startChild, childId, notifyThread, taskDeadlineOf } from "./start.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
@@ -255,14 +255,16 @@ const startPlannedChild = (
     id,
     agent,
     parent,
-    root: rootOf(threadOf(draft, parent.thread)),
-    callerConstraints,
-    awaitedBy: background ? null : parent.call,
     task: task.task,
     context: task.context,
-    taskId: task.task_id ?? null,
-    persistent: task.persistent === true,
-    timeoutMs: task.timeout_seconds === undefined ? null : task.timeout_seconds * 1_000,
+    child: {
+      callerConstraints,
+      root: rootOf(threadOf(draft, parent.thread)),
+      awaitedBy: background ? null : parent.call,
+      taskId: task.task_id ?? null,
+      persistent: task.persistent === true,
+      deadline: taskDeadlineOf(draft, task.timeout_seconds),
+    },
   });
 
 /** Starts the children of a call, or answers why none starts. */

@@ -4,7 +4,8 @@ import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
 import { truncateText } from "../../chat/truncate.ts";
 import { startRun, startNextRun } from "../run/runs.ts";
-import type { Child, ChildRecord, CallerConstraints, EndedChild } from "../state/child.ts";
+import type { Child, ChildRecord, EndedChild } from "../state/child.ts";
+import { freshChild } from "../state/child.ts";
 import type { Thread, Input } from "../state/thread.ts";
 import { newThread } from "../state/thread.ts";
 import { assignTask } from "../stores/tasks.ts";
@@ -20,25 +21,15 @@ interface ChildStart {
   readonly agent: string;
   /** The caller's thread and call. */
   readonly parent: { readonly thread: string; readonly call: string };
-  readonly root: string;
-  readonly callerConstraints: CallerConstraints;
-  /** The call that waits for it; if null, a message reports its end. */
-  readonly awaitedBy: string | null;
   readonly task: string;
   readonly context: string;
-  readonly taskId?: string | null;
-  readonly node?: Child["node"];
-  readonly persistent?: boolean;
-  readonly timeoutMs?: number | null;
-  readonly handoffs?: number;
-  /** Work of the agents that had the task before. */
-  readonly before?: NonNullable<Child["before"]>;
   /** The agent reads this before context and task. */
   readonly preamble?: readonly string[];
-  readonly warning?: string | null;
+  readonly child: Pick<Child, "callerConstraints" | "root" | "awaitedBy"> &
+    Partial<Pick<Child, "taskId" | "node" | "persistent" | "deadline" | "handoffs" | "before" | "warning">>;
 }
 
-const countChild = (draft: Draft, { agent, root, task }: ChildStart): string => {
+const countChild = (draft: Draft, { agent, child: { root }, task }: ChildStart): string => {
   const { labels, trees } = draft.state;
   const n = (ownEntry(labels, agent) ?? 0) + 1;
   draft.state.labels = { ...labels, [agent]: n };
@@ -49,25 +40,8 @@ const countChild = (draft: Draft, { agent, root, task }: ChildStart): string => 
 const createChildThread = (draft: Draft, start: ChildStart): Thread => {
   const kept = draft.state.threads[start.id];
   const label = countChild(draft, start);
-  const child = {
-    label: kept?.child?.label ?? label,
-    callerConstraints: start.callerConstraints,
-    root: start.root,
-    awaitedBy: start.awaitedBy,
-    persistent: start.persistent ?? false,
-    idle: false,
-    task: firstCharacters(start.task, 200),
-    taskId: start.taskId ?? null,
-    deadline: start.timeoutMs == null ? null : draft.context.now + start.timeoutMs,
-    node: start.node ?? null,
-    completion: null,
-    handover: null,
-    handoffs: start.handoffs ?? 0,
-    ...(start.before === undefined ? {} : { before: start.before }),
-    question: null,
-    stopped: null,
-    warning: start.warning ?? null,
-  };
+  const task = firstCharacters(start.task, 200);
+  const child: Child = { ...freshChild, ...start.child, label: kept?.child?.label ?? label, task };
   if (kept !== undefined) {
     kept.parent = start.parent;
     kept.child = child;
@@ -97,7 +71,8 @@ export const startChild = (draft: Draft, start: ChildStart): void => {
     end: null,
   };
   draft.children.push(record);
-  if (start.taskId != null) assignTask(draft, start.parent.thread, start.taskId, thread.id);
+  const { taskId = null } = start.child;
+  if (taskId !== null) assignTask(draft, start.parent.thread, taskId, thread.id);
   const input = createInput(draft, {
     id: `in_${thread.id}_${draft.state.nextRun}`,
     thread: thread.id,
@@ -110,6 +85,10 @@ export const startChild = (draft: Draft, start: ChildStart): void => {
   startRun(draft, input, [...(start.preamble ?? []), ...given]);
   narrowDeadline(draft, thread.id);
 };
+
+/** Returns when the time that a task's caller gave it is over; null if it gave none. */
+export const taskDeadlineOf = (draft: Draft, seconds: number | undefined): number | null =>
+  seconds === undefined ? null : draft.context.now + seconds * 1_000;
 
 const narrowDeadline = (draft: Draft, threadId: string): void => {
   const at = threadOf(draft, threadId).child?.deadline ?? null;

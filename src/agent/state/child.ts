@@ -53,6 +53,21 @@ export interface Child {
   readonly warning: string | null;
 }
 
+/** Values of fields with which a task begins, unless its start sets them. */
+export const freshChild = {
+  persistent: false,
+  idle: false,
+  taskId: null,
+  deadline: null,
+  node: null,
+  completion: null,
+  handover: null,
+  handoffs: 0,
+  question: null,
+  stopped: null,
+  warning: null,
+} satisfies Partial<Child>;
+
 /** End of a called thread. */
 export interface ChildEnd {
   readonly state: RunState;
