@@ -203,10 +203,22 @@ export const recoverRun = (draft: Draft, threadId: string): void => {
 
 type GuardRefusal = Extract<GuardVerdict, { do: "veto" | "stop" }>;
 
-/** Remarks that guards add to a call that may run. */
-interface Remarks {
+const isRefusal = (verdict: GuardVerdict): verdict is GuardRefusal =>
+  verdict.do === "veto" || verdict.do === "stop";
+
+/** Says why no call of the reply may run; without a refusal, a guard failed and the run ends anyway. */
+interface ReplyRefusal {
+  readonly bound: BoundGuard;
+  readonly refusal: GuardRefusal | null;
+}
+
+/** What the guards say of a call. */
+interface Judgement {
   readonly notes: readonly string[];
+  /** When the call may start; 0 means at once. */
   readonly until: number;
+  /** Refusal that ends the judging; null if the call may run. */
+  readonly end: ReplyRefusal | null;
 }
 
 const toJudgedCall = ({ call, record }: Call): JudgedCall => ({
@@ -281,12 +293,6 @@ const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string,
   }
 };
 
-/** Says why no call of the reply may run; without a refusal, a guard failed and the run ends anyway. */
-interface ReplyRefusal {
-  readonly bound: BoundGuard;
-  readonly refusal: GuardRefusal | null;
-}
-
 const guardFailureText = "a guard failed, so this was not run.";
 
 const applyRefusal = (draft: Draft, threadId: string, { bound: { guard }, refusal }: ReplyRefusal): void => {
@@ -294,46 +300,26 @@ const applyRefusal = (draft: Draft, threadId: string, { bound: { guard }, refusa
   if (refusal?.do === "stop") stopRunByGuard(draft, threadId, refusal);
 };
 
-/** Adds the notes, and lets the call wait until the time that the guards ask for. */
-const applyRemarks = (draft: Draft, threadId: string, call: Call, { notes, until }: Remarks): void => {
-  if (notes.length > 0) callOf(draft, threadId, call.call.id).note = notes.join("\n");
-  if (until > draft.context.now && call.plan.refusal === undefined)
-    parkCall(draft, threadId, call, { on: "time", until });
-};
-
-interface GivenVerdict {
-  readonly bound: BoundGuard;
-  readonly verdict: GuardVerdict;
-}
-
-const findRefusal = (given: readonly GivenVerdict[], what: GuardRefusal["do"]): GivenVerdict | undefined =>
-  given.find(({ verdict }) => verdict.do === what);
-
-const collectRemarks = (given: readonly GivenVerdict[]): Remarks => ({
-  notes: given.flatMap(({ verdict }) =>
-    verdict.do === "warn" && verdict.note !== null ? [verdict.note] : [],
-  ),
-  until: Math.max(0, ...given.map(({ verdict }) => ("until" in verdict ? (verdict.until ?? 0) : 0))),
-});
-
-interface Judgement {
-  readonly remarks: Remarks;
-  /** Refusal that ends the judging; null if the call may run. */
-  readonly end: ReplyRefusal | null;
-}
-
+/** Judges a call by every guard; of several refusals the first `stop` holds, or else the first `veto`. */
 const judgeCall = (draft: Draft, threadId: string, call: JudgedCall, known: JudgingFacts): Judgement => {
-  const given: GivenVerdict[] = [];
+  const notes: string[] = [];
+  let until = 0;
+  let end: ReplyRefusal | null = null;
   for (const bound of agentOf(draft, threadId).guards) {
     const verdict = verdictOf(draft, threadId, bound, call, known);
-    if (verdict === null) return { remarks: collectRemarks(given), end: { bound, refusal: null } };
-    if (verdict.do !== "allow")
-      reportLoop(draft, threadId, call, verdict.do === "warn" ? "warning" : "critical", verdict.loop);
-    given.push({ bound, verdict });
+    if (verdict === null) return { notes, until, end: { bound, refusal: null } };
+    if (isRefusal(verdict)) {
+      reportLoop(draft, threadId, call, "critical", verdict.loop);
+      if (end === null || (verdict.do === "stop" && end.refusal?.do === "veto"))
+        end = { bound, refusal: verdict };
+      continue;
+    }
+    until = Math.max(until, verdict.until ?? 0);
+    if (verdict.do === "allow") continue;
+    reportLoop(draft, threadId, call, "warning", verdict.loop);
+    if (verdict.note !== null) notes.push(verdict.note);
   }
-  const worst = findRefusal(given, "stop") ?? findRefusal(given, "veto");
-  const end = worst === undefined ? null : { bound: worst.bound, refusal: worst.verdict as GuardRefusal };
-  return { remarks: collectRemarks(given), end };
+  return { notes, until, end };
 };
 
 /** Judges the planned calls of a reply in order before any starts. A veto keeps the warnings. */
@@ -342,21 +328,19 @@ export const judgeCalls = (draft: Draft, threadId: string): void => {
   const planned = callsOfRun(runOf(draft, threadId));
   const calls = planned.map(toJudgedCall);
   const window = recordsSinceInput(threadOf(draft, threadId));
-  const remarks: Remarks[] = [];
-  let end: ReplyRefusal | null = null;
+  const judgements: Judgement[] = [];
   for (const [at, call] of calls.entries()) {
-    const judgement = judgeCall(draft, threadId, call, {
-      window,
-      facts: guardFactsOf(draft, threadId, calls, at),
-    });
-    remarks.push(judgement.remarks);
-    ({ end } = judgement);
-    if (end !== null) break;
+    const facts = guardFactsOf(draft, threadId, calls, at);
+    const judgement = judgeCall(draft, threadId, call, { window, facts });
+    judgements.push(judgement);
+    if (judgement.end !== null) break;
   }
+  const end = judgements.at(-1)?.end ?? null;
   for (const [at, call] of planned.entries()) {
-    const remark = remarks[at];
-    if (remark !== undefined)
-      applyRemarks(draft, threadId, call, end === null ? remark : { ...remark, until: 0 });
+    const { notes = [], until = 0 } = judgements[at] ?? {};
+    if (notes.length > 0) callOf(draft, threadId, call.call.id).note = notes.join("\n");
+    if (end === null && until > draft.context.now && call.plan.refusal === undefined)
+      parkCall(draft, threadId, call, { on: "time", until });
   }
   if (end !== null) applyRefusal(draft, threadId, end);
 };
