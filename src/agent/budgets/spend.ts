@@ -13,7 +13,7 @@ import type { ModelCall } from "../state/phase.ts";
 import type { Notice } from "../state/run.ts";
 import type { LedgerRow } from "../state/records.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, emit, giveNotice, runOf, threadOf } from "../transaction/draft.ts";
 import type { BudgetAccount } from "./bounds.ts";
 import { accountsOf, lineageOf } from "./bounds.ts";
 
@@ -74,14 +74,12 @@ const formatShare = (kind: LimitKind, used: number, limit: number): string => {
 export const warnOfLimits = (draft: Draft, { scope, thread, bounds, spent: used }: BudgetAccount): void => {
   for (const { kind, limit, warnAt } of bounds) {
     const { run } = threadOf(draft, thread);
-    if (run === null || run.said.includes(`near ${scope} ${kind}`)) continue;
-    if (limit <= 0 || used[kind] < limit * warnAt) continue;
+    if (run === null || limit <= 0 || used[kind] < limit * warnAt) continue;
+    if (!giveNotice(run, `near ${scope} ${kind}`)) continue;
     emit(draft, thread, "budget_warning", figuresOf(scope, kind, limit, used[kind]));
     const what = `the ${scope}'s budget ${limitNames[kind]}`;
     const text = `Used of ${what}: ${formatShare(kind, used[kind], limit)}. Bring the work to an end, or hand over what you have.`;
-    const changed = runOf(draft, thread);
-    changed.said = [...changed.said, `near ${scope} ${kind}`];
-    changed.notes = [...changed.notes, { kind: "budget", text }];
+    run.notes = [...run.notes, { kind: "budget", text }];
   }
 };
 
@@ -101,8 +99,7 @@ export const reportReachedLimit = (
   { scope, thread, kind, limit, spent: used }: ReachedLimit,
 ): void => {
   const { run } = threadOf(draft, thread);
-  if (kind === "turns" || run === null || run.said.includes(`reached ${scope} ${kind}`)) return;
-  runOf(draft, thread).said = [...run.said, `reached ${scope} ${kind}`];
+  if (kind === "turns" || run === null || !giveNotice(run, `reached ${scope} ${kind}`)) return;
   emit(draft, thread, "budget_reached", figuresOf(scope, kind, limit, used));
 };
 
@@ -148,12 +145,10 @@ export const reportUnpricedModel = (draft: Draft, threadId: string, model: strin
     ...accountsOf(draft, threadId).flatMap((account) => account.bounds),
     ...draft.context.budgets.tenant,
   ];
-  const { said } = draft.state;
-  if (said.includes(`unpriced ${model}`) || !bounds.some(({ kind, written }) => kind === "cost" && written))
-    return;
+  const counts = bounds.some(({ kind, written }) => kind === "cost" && written);
+  if (!counts || !giveNotice(draft.state, `unpriced ${model}`)) return;
   const message = `the price of ${model} is not known, so its calls count in tokens only; set models.${model}.price`;
   emit(draft, threadId, "error", { code: "unpriced_model", message, retryable: false });
-  draft.state.said = [...said, `unpriced ${model}`];
 };
 
 /** Books an attempt at a model call in the ledger, on the session, on its run and those above it. */

@@ -15,7 +15,7 @@ import type { Run } from "../state/run.ts";
 import { noUsage } from "../state/budget.ts";
 import type { AskWait, RetryWait } from "../state/ask.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, emit, giveNotice, runOf, threadOf } from "../transaction/draft.ts";
 import type { WaitingPhase } from "../transaction/next-request.ts";
 import { findTarget } from "../transaction/next-request.ts";
 
@@ -115,14 +115,12 @@ export const reportTruncatedInput = (
   { input: estimate }: ModelCall,
   { usage, model }: Completion,
 ): void => {
-  const run = runOf(draft, threadId);
-  if (run.said.includes("input_truncated") || !inputSeemsTruncated(usage, estimate)) return;
+  if (!inputSeemsTruncated(usage, estimate)) return;
   const input = estimate - estimateUncertain(threadOf(draft, threadId).chat);
-  if (!inputSeemsTruncated(usage, input)) return;
+  if (!inputSeemsTruncated(usage, input) || !giveNotice(runOf(draft, threadId), "input_truncated")) return;
   const seen = usage.input + usage.cacheRead + usage.cacheWrite;
   const message = `${model} reports ${seen} input tokens where about ${input} were sent; the server may have cut the input`;
   emit(draft, threadId, "error", { code: "input_truncated_suspected", message, retryable: false });
-  run.said = [...run.said, "input_truncated"];
 };
 
 /** Ends a call without a whole reply: what a turn showed of it is void, and what it used is booked. */

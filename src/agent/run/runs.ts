@@ -40,7 +40,15 @@ import { mergeFiles } from "../state/files.ts";
 import { freshCounters, freshRun } from "../state/run.ts";
 import { hasRun, hasWork, isAgentMessage } from "../state/thread.ts";
 import type { Draft, DraftRun, DraftThread } from "../transaction/draft.ts";
-import { agentOf, appendMessage, emit, retireMessages, runOf, threadOf } from "../transaction/draft.ts";
+import {
+  agentOf,
+  appendMessage,
+  emit,
+  giveNotice,
+  retireMessages,
+  runOf,
+  threadOf,
+} from "../transaction/draft.ts";
 import { turnFallbackChain, utilizationOf } from "../transaction/next-request.ts";
 import { appendResults, closeTurn } from "../turn/turns.ts";
 import { dropPreparing } from "./cancel.ts";
@@ -357,7 +365,6 @@ const guardContextWindow = (draft: Draft, threadId: string): void => {
     runOf(draft, threadId).stop = { reason: "context_window_too_small", error };
     return;
   }
-  if (draft.state.said.includes("small_window")) return;
-  emit(draft, threadId, "context_window_warning", { kind: "small_window", window });
-  draft.state.said = [...draft.state.said, "small_window"];
+  if (giveNotice(draft.state, "small_window"))
+    emit(draft, threadId, "context_window_warning", { kind: "small_window", window });
 };

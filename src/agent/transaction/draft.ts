@@ -22,7 +22,7 @@ import { reportWithoutOutput } from "../state/events.ts";
 import type { Input, Thread } from "../state/thread.ts";
 import type { Phase } from "../state/phase.ts";
 import { hasPlanned } from "../state/phase.ts";
-import type { Run, RunCounters, RunProblem } from "../state/run.ts";
+import type { Notice, Run, RunCounters, RunProblem } from "../state/run.ts";
 import type { Grant, Session } from "../state/session.ts";
 
 /** What a revision of the team says of stores, briefings and budgets. */
@@ -161,16 +161,10 @@ export interface Draft {
 const copyPhase = (phase: Phase): DraftRun["phase"] =>
   phase.at === "acting" ? { at: "acting", calls: phase.calls.map((call) => ({ ...call })) } : phase;
 
-const copyRun = (run: Run): DraftRun => ({
-  ...run,
-  counters: { ...run.counters },
-  phase: copyPhase(run.phase),
-});
+const copyRun = (run: Run | null): DraftRun | null =>
+  run && { ...run, counters: { ...run.counters }, phase: copyPhase(run.phase) };
 
-const copyThread = (thread: Thread): DraftThread => ({
-  ...thread,
-  run: thread.run === null ? null : copyRun(thread.run),
-});
+const copyThread = (thread: Thread): DraftThread => ({ ...thread, run: copyRun(thread.run) });
 
 const copySession = (session: Session): DraftSession => {
   const threads: Record<string, DraftThread> = {};
@@ -242,6 +236,13 @@ export const callOf = (draft: Draft, id: string, callId: string): DraftCall => {
   const call = draftCallsOf(runOf(draft, id)).find((each) => each.call.id === callId);
   if (call === undefined) throw new Error(`thread ${id} has no call ${callId}`);
   return call;
+};
+
+/** Records that a notice is given in a run or in the session; returns false if it was given there before. */
+export const giveNotice = (to: Pick<DraftRun | DraftSession, "said">, notice: Notice): boolean => {
+  if (to.said.includes(notice)) return false;
+  to.said = [...to.said, notice];
+  return true;
 };
 
 /** Numbers an edit of a view. */

@@ -9,7 +9,7 @@ import type { ContextSnapshot } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import { contextTokens } from "../state/budget.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, appendMessage, emit, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, giveNotice, runOf, threadOf } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/next-request.ts";
 import { finishHandlers, isCutReply } from "./finish.ts";
 import type { OpenedItem } from "./attempts.ts";
@@ -101,11 +101,10 @@ const reportDroppedParameters = (
   threadId: string,
   { droppedParameters = [], model }: Completion,
 ): void => {
-  const fresh = droppedParameters.filter((name) => !draft.state.said.includes(`dropped ${model}: ${name}`));
+  const fresh = droppedParameters.filter((name) => giveNotice(draft.state, `dropped ${model}: ${name}`));
   if (fresh.length === 0) return;
   const message = `left out, since the model does not accept the parameter: ${fresh.map((name) => `${model}: ${name}`).join(", ")}`;
   emit(draft, threadId, "error", { code: "param_dropped", message, retryable: false });
-  draft.state.said = [...draft.state.said, ...fresh.map((name) => `dropped ${model}: ${name}` as const)];
 };
 
 /** Stores a completed attempt of the current phase; any other was refused before. */

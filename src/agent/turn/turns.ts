@@ -25,6 +25,7 @@ import {
   agentOf,
   appendResult,
   emit,
+  giveNotice,
   runOf,
   threadOf,
   appendNote,
@@ -190,13 +191,12 @@ const appendWrapUpNote = (draft: Draft, threadId: string): void => {
   const run = runOf(draft, threadId);
   const { turn } = run;
   const { warnIterations, limits, tools } = agentOf(draft, threadId);
-  if (warnIterations === 0 || turn < warnIterations || run.said.includes("turns_run_out")) return;
+  if (warnIterations === 0 || turn < warnIterations || !giveNotice(run, "turns_run_out")) return;
   const limit = turnLimit(limits, run);
   const most = limit === 0 ? "" : ` of at most ${limit}`;
   const end = tools.has("task_complete") ? "end with task_complete" : "give your final answer";
   const text = `This is turn ${turn + 1}${most}. Begin nothing new: finish what is under way, and ${end}.`;
   appendNote(draft, threadId, text);
-  run.said = [...run.said, "turns_run_out"];
 };
 
 /** Returns the turn of a checkpoint: 0.07 of 100 is 7, and not the 8 that binary fractions make of it. */
@@ -213,11 +213,10 @@ const appendCheckpoints = (draft: Draft, threadId: string): void => {
   const due = [...checkpoints.entries()]
     .filter(
       ([at, { fraction }]) =>
-        limit > 0 && !run.said.includes(`checkpoint ${at}`) && turn >= turnOfCheckpoint(fraction, limit),
+        limit > 0 && turn >= turnOfCheckpoint(fraction, limit) && giveNotice(run, `checkpoint ${at}`),
     )
     .sort(([, one], [, other]) => one.fraction - other.fraction);
-  for (const [at, { fraction, message: text }] of due) {
-    run.said = [...run.said, `checkpoint ${at}`];
+  for (const [, { fraction, message: text }] of due) {
     const message = nextMessageId(threadOf(draft, threadId));
     emit(draft, threadId, "checkpoint", { fraction, message, text }, { turn });
     appendNote(draft, threadId, text, "checkpoint");
