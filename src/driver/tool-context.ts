@@ -4,8 +4,8 @@ import type { Agent } from "../agent/definition/agent.ts";
 import { keepConnection } from "../agent/hooks/servers.ts";
 import type { Call } from "../agent/state/call.ts";
 import { argsOf } from "../agent/state/call.ts";
-import type { Draft, StoredBlob } from "../agent/transaction/draft.ts";
-import { callOf } from "../agent/transaction/draft.ts";
+import { callsOfRun } from "../agent/state/run.ts";
+import type { Draft, DraftCall, StoredBlob } from "../agent/transaction/draft.ts";
 import { viewFrom } from "../sandbox/folder-view.ts";
 import type { ToolContext } from "../tools/define-tool.ts";
 import { noReach } from "../tools/reach.ts";
@@ -108,10 +108,14 @@ export interface ToolStart {
   ended: boolean;
 }
 
-/** Returns whether the state still says that this very start of the call is running. */
-export const isCallCurrent = ({ state, context }: Draft, threadId: string, call: Call): boolean => {
-  const now = findCall(state.threads[threadId]?.run ?? null, call.call.id);
-  return now?.status === "running" && now.attempts === call.attempts && now.epoch === context.epoch;
+/** Returns the call if the state still says that this very start of it is running, otherwise null. */
+export const findCurrentCall = (
+  { state, context }: Draft,
+  threadId: string,
+  { call: { id }, attempts }: Call,
+): DraftCall | null => {
+  const now = findCall(state.threads[threadId]?.run ?? null, id);
+  return now?.status === "running" && now.attempts === attempts && now.epoch === context.epoch ? now : null;
 };
 
 /** Returns what is stored about the MCP server of a call's tool; null if the tool belongs to no server. */
@@ -136,18 +140,21 @@ const createPage = (
   get: () => host.read().page,
   set: (page) =>
     host.update((draft) => {
-      if (isCallCurrent(draft, thread, call)) draft.state.page = host.redactor.value(page);
+      if (findCurrentCall(draft, thread, call) !== null) draft.state.page = host.redactor.value(page);
     }),
   lock: browserLock,
 });
 
 /** Lets a call read and write what is noted about it while the call is running. */
 const createMemo = (host: Host, { thread, call }: ToolStart): ToolContext["memo"] => ({
-  get: () => findCall(host.read().threads[thread]?.run ?? null, call.call.id)?.memo ?? null,
+  get: () => {
+    const calls = callsOfRun(host.read().threads[thread]?.run ?? null);
+    return calls.find((each) => each.call.id === call.call.id)?.memo ?? null;
+  },
   set: (memo) =>
     host.update((draft) => {
-      if (isCallCurrent(draft, thread, call))
-        callOf(draft, thread, call.call.id).memo = host.redactor.value(memo);
+      const current = findCurrentCall(draft, thread, call);
+      if (current !== null) current.memo = host.redactor.value(memo);
     }),
 });
 

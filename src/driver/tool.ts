@@ -1,6 +1,6 @@
 import { recordCommands, hasRunningCommands } from "../agent/calls/background-commands.ts";
 import type { CallSettlement } from "../agent/calls/tool-calls.ts";
-import { endCall, createCallResult, elapsedOf, findCall, pauseCall } from "../agent/calls/tool-calls.ts";
+import { endCall, createCallResult, elapsedOf, parkCall } from "../agent/calls/tool-calls.ts";
 import { comparableText } from "../agent/context/history.ts";
 import type { BoundTool } from "../agent/definition/agent.ts";
 import { startChildren } from "../agent/delegation/requests.ts";
@@ -10,7 +10,7 @@ import { argsOf } from "../agent/state/call.ts";
 import type { Session } from "../agent/state/session.ts";
 import { lifetimeOf } from "../agent/state/session.ts";
 import { storeOutput, watchTask } from "../agent/stores/tasks.ts";
-import type { Draft, StoredBlob } from "../agent/transaction/draft.ts";
+import type { Draft, DraftCall, StoredBlob } from "../agent/transaction/draft.ts";
 import { agentOf } from "../agent/transaction/draft.ts";
 import { changeCall, parkCallOnAnswer, parkCallOnAsk } from "../agent/turn/ask-answers.ts";
 import { takeArguments } from "../tools/arguments.ts";
@@ -19,7 +19,7 @@ import type { Parked, Tool, ToolOutput, ToolContext } from "../tools/define-tool
 import { toolError, toToolError } from "../tools/errors.ts";
 import {
   createAttachments,
-  isCallCurrent,
+  findCurrentCall,
   createCallTime,
   createToolContext,
   writeSharedNotes,
@@ -222,30 +222,29 @@ const storeServerReport = (draft: Draft, threadId: string, { call }: Call, { ser
   if (server !== undefined && isServer) applyServerReport(draft, threadId, bound.toolbox, server);
 };
 
-const parkToolCall = (draft: Draft, threadId: string, call: Call, park: Parked["parked"]): void => {
+const parkToolCall = (draft: Draft, threadId: string, call: DraftCall, park: Parked["parked"]): void => {
   if (park.on === "ask") parkCallOnAsk(draft, threadId, call, { question: park.question });
   else if (park.on === "answer") parkCallOnAnswer(draft, threadId, call, park.subject, park.memo);
   else if (park.on === "thread") startChildren(draft, threadId, call, park);
   else if (park.on === "verdict") changeCall(draft, threadId, call, park);
-  else if (park.on === "task") watchTask(draft, threadId, call.call.id, park);
-  else pauseCall(draft, threadId, call.call.id, { on: park.on, until: park.until });
+  else if (park.on === "task") watchTask(draft, threadId, call, park);
+  else parkCall(draft, threadId, call, { on: park.on, until: park.until });
 };
 
 const storeOutcome = (work: WorkContext, threadId: string, call: Call, outcome: ToolOutcome): void => {
   const { host, settle } = work;
-  const { id } = call.call;
   settle((draft) => {
-    const current = findCall(draft.state.threads[threadId]?.run ?? null, id);
-    if (current === null || !isCallCurrent(draft, threadId, call)) return;
+    const current = findCurrentCall(draft, threadId, call);
+    if (current === null) return;
     if (outcome.kind === "parked") parkToolCall(draft, threadId, current, outcome.park);
     else {
       draft.blobs.push(...(outcome.kept ?? []));
       storeServerReport(draft, threadId, current, outcome.output);
-      endCall(draft, threadId, id, settleOutput(draft, threadId, current, outcome));
+      endCall(draft, threadId, current, settleOutput(draft, threadId, current, outcome));
       recordCommands(draft, threadId, outcome.output);
     }
   });
-  host.itemsClosed([id]);
+  host.itemsClosed([call.call.id]);
 };
 
 /** Runs the call that the state says is running. */

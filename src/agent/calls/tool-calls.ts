@@ -8,19 +8,16 @@ import { errorText } from "../../tools/errors.ts";
 import { limitOutput } from "../../tools/output.ts";
 import type { Call, CallCompletion } from "../state/call.ts";
 import { argsOf, willRunAgain } from "../state/call.ts";
-import type { Run } from "../state/run.ts";
 import { applyFileChanges } from "../state/files.ts";
-import { callsOfRun } from "../state/run.ts";
 import type { CallWait, Ask } from "../state/ask.ts";
 import { isForCaller, childrenOf, isDue } from "../state/ask.ts";
-import type { Draft } from "../transaction/draft.ts";
+import type { Draft, DraftCall, DraftRun } from "../transaction/draft.ts";
 import {
   agentOf,
   changeChild,
   emit,
   keepForRecall,
   runOf,
-  callOf,
   assign,
   draftCallsOf,
   threadOf,
@@ -31,8 +28,8 @@ import { cancelAsk } from "../asks/asks.ts";
 
 /** Parks, wakes and ends calls of tools, whatever the reason. */
 
-export const findCall = (run: Run | null, callId: string): Call | null =>
-  callsOfRun(run).find((call) => call.call.id === callId) ?? null;
+export const findCall = (run: DraftRun | null, callId: string): DraftCall | null =>
+  draftCallsOf(run).find((call) => call.call.id === callId) ?? null;
 
 /** Returns the arguments for events: parsed if they are JSON, otherwise as the raw text. */
 export const callInputOf = (call: Call): Json => parseJson(argsOf(call)) ?? call.call.args;
@@ -41,27 +38,22 @@ export const callInputOf = (call: Call): Json => parseJson(argsOf(call)) ?? call
 export const parkCall = (
   draft: Draft,
   threadId: string,
-  { call: { id, name } }: Call,
+  call: DraftCall,
   wait: CallWait,
   change: Partial<Call> = {},
 ): void => {
+  const { id, name } = call.call;
   const until = wait.on === "ask" ? (draft.state.asks[wait.ask]?.expires_at ?? null) : wait.until;
   emit(draft, threadId, "tool_call_parked", { tool: name, on: wait.on, until }, { call: id });
-  assign(callOf(draft, threadId, id), { status: "parked", wait, ...change });
-};
-
-/** Lets a running call wait and run again when the wait is over. */
-export const pauseCall = (draft: Draft, threadId: string, callId: string, wait: CallWait): void => {
-  const call = findCall(runOf(draft, threadId), callId);
-  if (call?.status === "running") parkCall(draft, threadId, call, wait);
+  assign(call, { status: "parked", wait, ...change });
 };
 
 /** Plans parked calls again whose time has come. */
 export const wakeCalls = (draft: Draft, threadId: string): void => {
   const { now } = draft.context;
-  for (const { call, status, wait } of callsOfRun(threadOf(draft, threadId).run))
-    if (status === "parked" && wait?.on !== "thread" && isDue(wait, now))
-      callOf(draft, threadId, call.id).status = "planned";
+  for (const call of draftCallsOf(threadOf(draft, threadId).run))
+    if (call.status === "parked" && call.wait?.on !== "thread" && isDue(call.wait, now))
+      call.status = "planned";
 };
 
 /** Returns the milliseconds that the call has been running. */
@@ -80,13 +72,16 @@ export interface CallSettlement extends CallCompletion {
 }
 
 /** Ends a call with its outcome; the results of a reply are appended together when the last one is there. */
-export const endCall = (draft: Draft, threadId: string, callId: string, settlement: CallSettlement): void => {
-  const call = draftCallsOf(runOf(draft, threadId)).find((each) => each.call.id === callId);
-  if (call === undefined || call.status === "done") return;
+export const endCall = (
+  draft: Draft,
+  threadId: string,
+  call: DraftCall,
+  settlement: CallSettlement,
+): void => {
+  if (call.status === "done") return;
   const { result, durationMs, cached } = settlement;
-  const { name } = call.call;
-  if (cached)
-    emit(draft, threadId, "tool_cache_hit", { tool: name, input: callInputOf(call) }, { call: callId });
+  const { id, name } = call.call;
+  if (cached) emit(draft, threadId, "tool_cache_hit", { tool: name, input: callInputOf(call) }, { call: id });
   const permission = permissionOf(call);
   const place = draft.events.length;
   emit(
@@ -104,7 +99,7 @@ export const endCall = (draft: Draft, threadId: string, callId: string, settleme
       permission,
       ...(permission.verdict === "deny" ? { input: callInputOf(call) } : {}),
     },
-    { call: callId, item: callId },
+    { call: id, item: id },
   );
   reportWork(draft, threadId, call, settlement);
   const noted = runAfterGuards(draft, threadId, call, settlement);
@@ -147,8 +142,12 @@ const reportNotes = (draft: Draft, place: number, { content }: ToolResultPart): 
 };
 
 /** Ends a call with a result that took no time. */
-export const endCallAtOnce = (draft: Draft, threadId: string, result: ToolResultPart): void =>
-  endCall(draft, threadId, result.call, { result, durationMs: 0, cached: false });
+export const endCallAtOnce = (
+  draft: Draft,
+  threadId: string,
+  call: DraftCall,
+  result: ToolResultPart,
+): void => endCall(draft, threadId, call, { result, durationMs: 0, cached: false });
 
 /** Returns the output as events show it: a single text as it is, other content as parts. */
 export const shownOutput = (content: CallCompletion["result"]["content"]): Json =>
@@ -265,11 +264,11 @@ export const createCallResult = (
 export const answerCall = (
   draft: Draft,
   threadId: string,
-  call: Call,
+  call: DraftCall,
   content: string | readonly ContentPart[],
   ok = true,
 ): void =>
-  endCallAtOnce(draft, threadId, createCallResult(draft, threadId, call, ok ? "ok" : "error", content));
+  endCallAtOnce(draft, threadId, call, createCallResult(draft, threadId, call, ok ? "ok" : "error", content));
 
 /** Refuses a call that no tool runs for. */
 export const refuseCall = (draft: Draft, threadId: string, call: Call, { code, sentence }: Refusal): void =>
@@ -339,12 +338,12 @@ export const endOpenCalls = (
   how: "cancelled" | "skipped",
   which: "all" | "unstarted",
 ): void => {
-  for (const call of callsOfRun(threadOf(draft, threadId).run)) {
+  for (const call of draftCallsOf(threadOf(draft, threadId).run)) {
     if (call.status === "done" || (which === "unstarted" && isOngoing(call))) continue;
     if (how === "skipped" && !isSkippable(call)) continue;
     const result = endResultOf(draft, call, how);
     if (call.wait?.on === "ask") cancelAsk(draft, threadId, call.wait.ask);
     if (isForCaller(call.wait)) changeChild(draft, threadId, { question: null });
-    endCallAtOnce(draft, threadId, result);
+    endCallAtOnce(draft, threadId, call, result);
   }
 };

@@ -8,7 +8,6 @@ import { errorText, refuse } from "../../tools/errors.ts";
 import { answerCall, endCall, createCallResult, elapsedOf, findCall } from "../calls/tool-calls.ts";
 import { childOutput } from "../context/reports.ts";
 import { notifyThread, childId, stripIds, startChild, findChildRecord, taskDeadlineOf } from "./start.ts";
-import type { Call } from "../state/call.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
 import type { GraphState } from "../state/events.ts";
 import type { GraphNode, GraphRun, GraphOutcome } from "../stores/graphs.ts";
@@ -24,7 +23,7 @@ import {
   scheduleGraph,
   isOpenState,
 } from "../stores/graphs.ts";
-import type { Draft } from "../transaction/draft.ts";
+import type { Draft, DraftCall } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, keepForRecall, threadOf, callOf } from "../transaction/draft.ts";
 import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./admission.ts";
 import { parkCallOnChildren } from "./wait.ts";
@@ -41,7 +40,12 @@ const pendingNode: GraphNode = { state: "pending", child: null, startedAt: 0, ms
  * Checks a graph as a whole and starts its first tasks; the call waits for all, or only learns that it runs. Returns why
  * the graph is refused; null if it runs.
  */
-export const dispatchGraph = (draft: Draft, threadId: string, call: Call, args: unknown): Refusal | null => {
+export const dispatchGraph = (
+  draft: Draft,
+  threadId: string,
+  call: DraftCall,
+  args: unknown,
+): Refusal | null => {
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);
   const checked = checkGraph(args, (agent, message) =>
@@ -233,7 +237,7 @@ const answerGraphCall = (
     run?.cancel === null
       ? createCallResult(draft, thread, call, isError ? "error" : "ok", text)
       : syntheticResult(call.call, "cancelledRunning");
-  endCall(draft, thread, id, {
+  endCall(draft, thread, call, {
     result,
     durationMs: elapsedOf(draft, call),
     cached: false,

@@ -67,7 +67,7 @@ const endFactsOf = (draft: Draft, thread: Thread) => {
 const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedChild): void => {
   if (child.node !== null) return endGraphTask(draft, child.node, record);
   const waiting = findCall(caller.run, child.awaitedBy ?? "");
-  if (waiting !== null && waiting.status !== "done") endWaitSlot(draft, caller.id, waiting.call.id, record);
+  if (waiting !== null && waiting.status !== "done") endWaitSlot(draft, caller.id, waiting, record);
   else if (child.stopped?.told !== true) notifyOfChildEnd(draft, caller.id, record);
 };
 

@@ -5,10 +5,9 @@ import type { WorkReport, SessionRequest, StartChildren } from "../../tools/sess
 import { answerCall, refuseCall } from "../calls/tool-calls.ts";
 import type { AgentCard } from "../definition/delegation.ts";
 import { matchCapabilities } from "../definition/delegation.ts";
-import type { Call } from "../state/call.ts";
 import { argsOf } from "../state/call.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeChild, threadOf, runOf, callOf } from "../transaction/draft.ts";
+import type { Draft, DraftCall } from "../transaction/draft.ts";
+import { agentOf, changeChild, threadOf, runOf } from "../transaction/draft.ts";
 import { dispatchGraph } from "./dispatch.ts";
 import { requestHandover } from "./end.ts";
 import { askCaller, answerQuestion, liveChildItem, parkCallOnChildren, answerWait } from "./wait.ts";
@@ -70,7 +69,7 @@ type RequestOutcome = string | Refusal | null;
 const carryOutRequest = (
   draft: Draft,
   threadId: string,
-  call: Call,
+  call: DraftCall,
   request: SessionRequest,
 ): RequestOutcome => {
   switch (request.do) {
@@ -103,7 +102,7 @@ const carryOutRequest = (
 };
 
 /** Does what a call asks: the call is answered, or parked on what it began. */
-export const performRequest = (draft: Draft, threadId: string, call: Call): void => {
+export const performRequest = (draft: Draft, threadId: string, call: DraftCall): void => {
   const bound = agentOf(draft, threadId).tools.get(call.call.name);
   const request = bound?.tool.request ?? null;
   if (bound === undefined || request === null) {
@@ -271,7 +270,7 @@ const startPlannedChild = (
 export const startChildren = (
   draft: Draft,
   threadId: string,
-  call: Call,
+  call: DraftCall,
   { tasks, on_error, answer }: StartChildren,
 ): void => {
   const plan = planChildren(draft, threadId, tasks);
@@ -298,6 +297,6 @@ export const startChildren = (
     if (isPlanned(slot)) startPlannedChild(draft, parent, slot, idOf(slot));
   }
   if (waiting) return;
-  callOf(draft, threadId, call.call.id).wait = { on: "thread", children, until: null };
-  answerWait(draft, threadId, call.call.id);
+  call.wait = { on: "thread", children, until: null };
+  answerWait(draft, threadId, call);
 };

@@ -12,13 +12,12 @@ import {
 import { comparableText } from "../context/history.ts";
 import { childAnswerText, childName, fitItems, childItemOf } from "../context/reports.ts";
 import { stopChild } from "../run/cancel.ts";
-import type { Call } from "../state/call.ts";
 import type { ChildItem, EndedChild, ChildWait, ChildQuestion } from "../state/child.ts";
 import { isEnded } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
 import { isChildOpen, isAskingCaller, openChildren } from "../state/thread.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeChild, runOf, callOf, threadOf } from "../transaction/draft.ts";
+import type { Draft, DraftCall } from "../transaction/draft.ts";
+import { agentOf, changeChild, runOf, threadOf } from "../transaction/draft.ts";
 import { stripIds, findChildRecord, notifyThread } from "./start.ts";
 import { childrenOf, isDue } from "../state/ask.ts";
 import { applyFileChanges, changesOf } from "../state/files.ts";
@@ -31,7 +30,12 @@ import { errorText, refuse } from "../../tools/errors.ts";
 const longestDetails = 60_000;
 
 /** Parks a call on its children; it holds no slot. */
-export const parkCallOnChildren = (draft: Draft, threadId: string, call: Call, children: ChildWait): void =>
+export const parkCallOnChildren = (
+  draft: Draft,
+  threadId: string,
+  call: DraftCall,
+  children: ChildWait,
+): void =>
   parkCall(draft, threadId, call, { on: "thread", children, until: null }, { startedAt: draft.context.now });
 
 const isChildWorking = (thread: Thread | undefined): thread is Thread =>
@@ -98,17 +102,15 @@ const detailsOf = (slots: readonly WaitSlot[]): { readonly details?: Json } => {
 };
 
 /** Answers a call with the results of its children so far; those still at work go on by themselves. */
-export const answerWait = (draft: Draft, threadId: string, callId: string): void => {
-  const run = runOf(draft, threadId);
-  const call = findCall(run, callId);
-  const children = childrenOf(call?.wait ?? null);
-  if (call === null || children === null || call.status === "done") return;
+export const answerWait = (draft: Draft, threadId: string, call: DraftCall): void => {
+  const children = childrenOf(call.wait);
+  if (children === null || call.status === "done") return;
   for (const { id } of workingChildrenOf(draft, children)) changeChild(draft, id, { awaitedBy: null });
   const slots = children.slots.map((slot) => waitSlotOf(draft, slot));
   const durationMs = elapsedOf(draft, call);
-  if (run.cancel !== null) {
+  if (runOf(draft, threadId).cancel !== null) {
     const result = syntheticResult(call.call, "cancelledRunning");
-    endCall(draft, threadId, callId, { result, durationMs, cached: false, ...detailsOf(slots) });
+    endCall(draft, threadId, call, { result, durationMs, cached: false, ...detailsOf(slots) });
     return;
   }
   const status = waitStatusOf(
@@ -119,7 +121,7 @@ export const answerWait = (draft: Draft, threadId: string, callId: string): void
   const result = createCallResult(draft, threadId, call, status, content);
   const { volatile } = agentOf(draft, threadId).tools.get(call.call.name)?.tool ?? {};
   const compared = stripIds(comparableText(content, volatile));
-  endCall(draft, threadId, callId, { result, durationMs, cached: false, compared, ...detailsOf(slots) });
+  endCall(draft, threadId, call, { result, durationMs, cached: false, compared, ...detailsOf(slots) });
 };
 
 /** Counts changes that a child made as its caller's, too. */
@@ -138,12 +140,12 @@ export const countChildFiles = (draft: Draft, parentId: string, id: string): voi
 };
 
 /** Records the end of a child of a call: with `cancel` a failure stops the others; the last end answers the call. */
-export const endWaitSlot = (draft: Draft, threadId: string, callId: string, ended: EndedChild): void => {
-  const children = childrenOf(findCall(runOf(draft, threadId), callId)?.wait ?? null);
+export const endWaitSlot = (draft: Draft, threadId: string, call: DraftCall, ended: EndedChild): void => {
+  const children = childrenOf(call.wait);
   if (children === null) return;
   const open = workingChildrenOf(draft, children);
   if (open.length === 0) {
-    answerWait(draft, threadId, callId);
+    answerWait(draft, threadId, call);
     return;
   }
   if (children.on_error !== "cancel" || ended.end.state !== "failed") return;
@@ -163,11 +165,11 @@ export const replaceWaitSlot = (
   from: string,
   to: string,
 ): void => {
-  const wait = findCall(draft.state.threads[threadId]?.run ?? null, callId)?.wait ?? null;
-  const children = childrenOf(wait);
-  if (children === null) return;
+  const call = findCall(draft.state.threads[threadId]?.run ?? null, callId);
+  const children = childrenOf(call?.wait ?? null);
+  if (call === null || children === null) return;
   const slots = children.slots.map((slot) => (slot === from ? to : slot));
-  callOf(draft, threadId, callId).wait = { on: "thread", children: { ...children, slots }, until: null };
+  call.wait = { on: "thread", children: { ...children, slots }, until: null };
 };
 
 /** Lets called agents put questions to their callers, which are answered by id, each with its own clock. */
@@ -176,7 +178,7 @@ export const replaceWaitSlot = (
 export const askCaller = (
   draft: Draft,
   threadId: string,
-  call: Call,
+  call: DraftCall,
   asked: { readonly question: string; readonly options: readonly string[] },
 ): Refusal | null => {
   const { child, parent } = threadOf(draft, threadId);
@@ -194,7 +196,7 @@ export const askCaller = (
   parkCall(draft, threadId, call, { on: "thread", children: null, until }, { startedAt: now });
   changeChild(draft, threadId, { question });
   const waiting = findCall(threadOf(draft, parent.thread).run, child.awaitedBy ?? "");
-  if (waiting !== null && waiting.status !== "done") answerWait(draft, parent.thread, waiting.call.id);
+  if (waiting !== null && waiting.status !== "done") answerWait(draft, parent.thread, waiting);
   else notifyCallerOfQuestion(draft, threadId, parent.thread, question);
   return null;
 };
@@ -212,7 +214,7 @@ const notifyCallerOfQuestion = (
 };
 
 /** Finds the call of a child that waits for the answer to its question. */
-const findAskingCall = (draft: Draft, threadId: string): Call | null => {
+const findAskingCall = (draft: Draft, threadId: string): DraftCall | null => {
   const { child, run } = threadOf(draft, threadId);
   return findCall(run, child?.question?.call ?? "");
 };
@@ -245,7 +247,7 @@ export const dropQuestions = (draft: Draft, parentId: string): boolean => {
 export const answerQuestion = (
   draft: Draft,
   threadId: string,
-  call: Call,
+  call: DraftCall,
   asked: { readonly child: string; readonly question: string; readonly answer: string },
 ): Refusal | null => {
   const open = threadOf(draft, asked.child).child?.question ?? null;

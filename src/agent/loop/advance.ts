@@ -1,5 +1,5 @@
 import { findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
-import { wakeCalls } from "../calls/tool-calls.ts";
+import { findCall, wakeCalls } from "../calls/tool-calls.ts";
 import { endChild, hasUnreportedEnd } from "../delegation/end.ts";
 import { expireQuestion, dropQuestions, answerWait, workingChildrenOf } from "../delegation/wait.ts";
 import { performRequest } from "../delegation/requests.ts";
@@ -24,7 +24,7 @@ import { openChildren } from "../state/thread.ts";
 import { isBreachOpen } from "../state/phase.ts";
 import { childrenOf } from "../state/ask.ts";
 import { stopGraph } from "../stores/graphs.ts";
-import type { Draft } from "../transaction/draft.ts";
+import type { Draft, DraftRun } from "../transaction/draft.ts";
 import { agentOf, changeChild, runOf, threadOf } from "../transaction/draft.ts";
 import { expireAsk, handleReachedLimit } from "../turn/ask-answers.ts";
 import { startAttempt } from "../turn/attempts.ts";
@@ -100,10 +100,12 @@ const closeReply = (draft: Draft, threadId: string): void => {
 };
 
 /** Gives up calls that wait for a child which an earlier call began: the child goes on by itself. */
-const giveUpWaits = (draft: Draft, threadId: string, run: Run): void => {
-  for (const { parent, child } of awaitedChildrenOf(draft, threadId, run))
-    if (child?.awaitedBy != null && child.awaitedBy !== parent?.call)
-      answerWait(draft, threadId, child.awaitedBy);
+const giveUpWaits = (draft: Draft, threadId: string, run: DraftRun): void => {
+  for (const { parent, child } of awaitedChildrenOf(draft, threadId, run)) {
+    if (child === null || child.awaitedBy === parent?.call) continue;
+    const call = findCall(run, child.awaitedBy ?? "");
+    if (call !== null) answerWait(draft, threadId, call);
+  }
 };
 
 /** Asks the run's children to end, so that the run can; others only if its budget is used up. */

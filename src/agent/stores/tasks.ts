@@ -7,13 +7,13 @@ import type { Refusal } from "../../tools/errors.ts";
 import { errorText, refuse } from "../../tools/errors.ts";
 import type { CheckedChange, StoreChange, TaskStatus } from "../../tools/stores.ts";
 import { firstLine, storeChange, storeLimits } from "../../tools/stores.ts";
-import { pauseCall } from "../calls/tool-calls.ts";
+import { parkCall } from "../calls/tool-calls.ts";
 import { rememberText } from "../memory/memories.ts";
 import type { BoardFacts, TaskChange, Tasks } from "../state/board.ts";
 import { findTask, taskView, changeBoard, releaseBoard, findChangedTasks } from "../state/board.ts";
 import type { EntryHead, EntryStore } from "../state/records.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, callOf, draftCallsOf, emit, headAfter } from "../transaction/draft.ts";
+import type { Draft, DraftCall } from "../transaction/draft.ts";
+import { agentOf, draftCallsOf, emit, headAfter } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 
 /** Changes what the threads of a session share. */
@@ -225,13 +225,13 @@ export const storeOutput = (
 export const watchTask = (
   draft: Draft,
   threadId: string,
-  callId: string,
+  call: DraftCall,
   { task: id, until, memo }: Extract<Park, { on: "task" }>,
 ): void => {
   const task = findTask(draft.state.tasks, id);
   const isOpen = task?.status === "pending" || task?.status === "in_progress";
-  pauseCall(draft, threadId, callId, { on: "task", task: id, until: isOpen ? until : draft.context.now });
-  callOf(draft, threadId, callId).memo = memo;
+  const due = isOpen ? until : draft.context.now;
+  parkCall(draft, threadId, call, { on: "task", task: id, until: due }, { memo });
 };
 
 const assignmentOf = (draft: Draft, by: string, id: string, assignee: string) =>

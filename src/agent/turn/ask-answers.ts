@@ -26,23 +26,23 @@ import { argsOf, interruptRule } from "../state/call.ts";
 import { planAskOf } from "../state/phase.ts";
 import { openAskOf } from "../state/ask.ts";
 import { isSteeredByPerson } from "../state/thread.ts";
-import type { Draft } from "../transaction/draft.ts";
+import type { Draft, DraftCall } from "../transaction/draft.ts";
 import { agentOf, emit, threadOf, callOf, runOf, assign } from "../transaction/draft.ts";
 import { lineageOf } from "../budgets/bounds.ts";
 
 /** Handles asks, which only people, clients or callers can answer. */
 
 /** Gives a call an error result, since too many asks are open to ask another. */
-const refuseTooManyAsks = (draft: Draft, threadId: string, call: Call): void => {
+const refuseTooManyAsks = (draft: Draft, threadId: string, call: DraftCall): void => {
   const sentence = `${mostOpenAsks} asks of this session are open, so this one was not sent. Go on without it, or wait for answers.`;
   refuseCall(draft, threadId, call, refuse("limit", sentence));
 };
 
 /** Parks a call on an ask; without an interactive person its default applies at once. Who steers is heard first. */
-export const parkCallOnAsk = (draft: Draft, threadId: string, call: Call, subject: AskSubject): void => {
+export const parkCallOnAsk = (draft: Draft, threadId: string, call: DraftCall, subject: AskSubject): void => {
   if (isSteeredByPerson(threadOf(draft, threadId))) {
     const mayHaveActed = call.attempts > 0 && "approval" in subject;
-    endCallAtOnce(draft, threadId, syntheticResult(call.call, mayHaveActed ? "unknown" : "skipped"));
+    endCallAtOnce(draft, threadId, call, syntheticResult(call.call, mayHaveActed ? "unknown" : "skipped"));
     return;
   }
   if (Object.keys(draft.state.asks).length >= mostOpenAsks) return refuseTooManyAsks(draft, threadId, call);
@@ -56,11 +56,11 @@ export const parkCallOnAsk = (draft: Draft, threadId: string, call: Call, subjec
 export const parkCallOnAnswer = (
   draft: Draft,
   threadId: string,
-  call: Call,
+  call: DraftCall,
   subject: AskSubject,
   memo: Json,
 ): void => {
-  assign(callOf(draft, threadId, call.call.id), { memo, resumes: true });
+  assign(call, { memo, resumes: true });
   if ("authorization" in subject && subject.authorization.login === true)
     reportLogin(draft, threadId, subject.authorization.server);
   parkCallOnAsk(draft, threadId, call, subject);
@@ -71,7 +71,7 @@ const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolea
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   if (call === null || !call.resumes || openAskOf(call.wait)?.ask !== ask.id) return false;
   const memo = { asked: call.memo, answer };
-  assign(callOf(draft, ask.thread, ask.call), { ...askedCall, memo, resumes: false });
+  assign(call, { ...askedCall, memo, resumes: false });
   return true;
 };
 
@@ -118,7 +118,7 @@ const settleAskedCall = (draft: Draft, ask: Ask, status: ResultStatus, text: str
   const call = findCall(threadOf(draft, ask.thread).run, ask.call);
   if (call === null) return;
   const durationMs = Math.max(0, draft.context.now - ask.opened_at);
-  endCall(draft, ask.thread, ask.call, {
+  endCall(draft, ask.thread, call, {
     result: createCallResult(draft, ask.thread, call, ...denialOf(call, status, text)),
     durationMs,
     cached: false,
@@ -157,17 +157,15 @@ export const rejudgeCall = (
 };
 
 /** Judges a waiting call again when it may start: grants or rules may have changed meanwhile. */
-export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call => {
+export const judgeAtTurn = (draft: Draft, threadId: string, call: DraftCall): void => {
   const { plan: before } = call;
-  if (before.refusal !== undefined || agentOf(draft, threadId).missing !== null) return call;
+  if (before.refusal !== undefined || agentOf(draft, threadId).missing !== null) return;
   const now = rejudgeCall(draft, threadId, call);
   // An approval stands against everything but a refusal, and so does an ask about what a crash interrupted.
   const stands = call.approved || before.by === interruptRule;
   const { closed } = now;
   const kept = closed === undefined ? before : { ...before, closed };
-  const plan = now.refusal === undefined && stands ? kept : now;
-  callOf(draft, threadId, call.call.id).plan = plan;
-  return { ...call, plan };
+  call.plan = now.refusal === undefined && stands ? kept : now;
 };
 
 /**
@@ -175,12 +173,12 @@ export const judgeAtTurn = (draft: Draft, threadId: string, call: Call): Call =>
  * call stay closed. A call whose agent the deployment lacks waits for the agent: nothing else forbids the
  * call.
  */
-export const approveCall = (draft: Draft, { thread }: Ask, call: Call): AnswerAction => {
+export const approveCall = (draft: Draft, { thread }: Ask, call: DraftCall): AnswerAction => {
   if (agentOf(draft, thread).missing !== null) return { do: "start", changed: {} };
   const plan = rejudgeCall(draft, thread, call);
   const { verdict, refusal, by, closed } = plan;
   if (verdict === "deny") {
-    callOf(draft, thread, call.call.id).plan = plan;
+    call.plan = plan;
     const text = refusal?.text ?? `denied: a rule forbids this call (${by})`;
     return { do: "settle", status: "denied", text };
   }
@@ -191,12 +189,12 @@ export const approveCall = (draft: Draft, { thread }: Ask, call: Call): AnswerAc
 export const changeCall = (
   draft: Draft,
   threadId: string,
-  call: Call,
+  call: DraftCall,
   { args, memo }: { readonly args: Json; readonly memo: Json },
 ): void => {
   const moved = JSON.stringify(args);
   const plan = rejudgeCall(draft, threadId, { ...call, moved });
-  assign(callOf(draft, threadId, call.call.id), { status: "planned", approved: false, moved, plan, memo });
+  assign(call, { status: "planned", approved: false, moved, plan, memo });
 };
 
 /** Stops the run, since its limit was not raised. */

@@ -12,13 +12,12 @@ import { stopCommand } from "../calls/background-commands.ts";
 import { endCallAtOnce, findCall, callInputOf, permissionOf, parkCall } from "../calls/tool-calls.ts";
 import type { ReachedLimit } from "../state/budget.ts";
 import type { Approval, Call } from "../state/call.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { emit, runOf, threadOf, callOf, assign, agentOf, runHook } from "../transaction/draft.ts";
+import type { Draft, DraftCall } from "../transaction/draft.ts";
+import { emit, runOf, threadOf, draftCallsOf, assign, agentOf, runHook } from "../transaction/draft.ts";
 import { judgeAtTurn, parkCallOnAsk, denialOf, handleReachedLimit } from "./ask-answers.ts";
 import { pauseAfter } from "../state/ask.ts";
 import { loseModelCall, pauseStep } from "../calls/model-call.ts";
 import { interruptRule, sanitizeToolName } from "../state/call.ts";
-import { callsOfRun } from "../state/run.ts";
 import {
   failRunByGuard,
   guardState,
@@ -39,7 +38,7 @@ export const startCalls = (
   draft: Draft,
   threadId: string,
   ids: readonly string[],
-  request: (call: Call) => void,
+  request: (call: DraftCall) => void,
 ): void => {
   for (const id of ids) {
     const call = findCall(threadOf(draft, threadId).run, id);
@@ -62,14 +61,18 @@ const approvalOf = (call: Call, { workingDir: directory, approvalTimeout }: Agen
   };
 };
 
-const startCall = (draft: Draft, threadId: string, given: Call, request: (call: Call) => void): void => {
-  const call = judgeAtTurn(draft, threadId, given);
+const startCall = (
+  draft: Draft,
+  threadId: string,
+  call: DraftCall,
+  request: (call: DraftCall) => void,
+): void => {
+  judgeAtTurn(draft, threadId, call);
   const { plan } = call;
-  const id = call.call.id;
   if (plan.refusal !== undefined) {
     const { status, text } = plan.refusal;
     stopCommand(draft, call);
-    endCallAtOnce(draft, threadId, textResult(call.call, ...denialOf(call, status, text)));
+    endCallAtOnce(draft, threadId, call, textResult(call.call, ...denialOf(call, status, text)));
     return;
   }
   const reached = call.attempts === 0 ? findCallLimit(draft, threadId) : null;
@@ -86,7 +89,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     countCall(draft, threadId, call.call.name);
   }
   const { now, epoch } = draft.context;
-  callOf(draft, threadId, id).startedAt = now;
+  call.startedAt = now;
   if (plan.client === true) {
     parkCallOnAsk(draft, threadId, call, {
       client_tool: { tool: call.call.name, input: callInputOf(call) },
@@ -97,12 +100,7 @@ const startCall = (draft: Draft, threadId: string, given: Call, request: (call: 
     request(call);
     return;
   }
-  assign(callOf(draft, threadId, id), {
-    status: "running",
-    attempts: call.attempts + 1,
-    epoch,
-    wait: null,
-  });
+  assign(call, { status: "running", attempts: call.attempts + 1, epoch, wait: null });
 };
 
 /** The run ends after so many turns whose calls were refused. */
@@ -113,7 +111,7 @@ const mostRefusals = 2;
  * the call waits; otherwise it is answered without a run, and the run ends if the model insists in a further
  * turn.
  */
-const handleCallLimit = (draft: Draft, threadId: string, call: Call, reached: ReachedLimit): void => {
+const handleCallLimit = (draft: Draft, threadId: string, call: DraftCall, reached: ReachedLimit): void => {
   if (reached.ask) {
     handleReachedLimit(draft, reached);
     return;
@@ -121,7 +119,7 @@ const handleCallLimit = (draft: Draft, threadId: string, call: Call, reached: Re
   reportReachedLimit(draft, reached);
   const why = describeLimit(reached);
   const text = `limit: ${why}, so this call was not run. Answer without further calls.`;
-  endCallAtOnce(draft, threadId, textResult(call.call, "error", text));
+  endCallAtOnce(draft, threadId, call, textResult(call.call, "error", text));
   const { turn, budget } = runOf(draft, threadId);
   const refusals = [...new Set([...budget.refusals, turn])];
   changeRunBudget(draft, threadId, { refusals });
@@ -160,20 +158,17 @@ const mostReruns = 3;
 const recoverCalls = (draft: Draft, threadId: string): void => {
   const { epoch } = draft.context;
   const agent = agentOf(draft, threadId);
-  for (const call of callsOfRun(runOf(draft, threadId))) {
+  for (const call of draftCallsOf(runOf(draft, threadId))) {
     if (call.status !== "running" || call.epoch === epoch) continue;
     const rule =
       ownEntry(agent.onInterrupt, call.call.name) ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
     if (rule === "rerun" && call.reruns < mostReruns) {
-      assign(callOf(draft, threadId, call.call.id), { status: "planned", reruns: call.reruns + 1 });
+      assign(call, { status: "planned", reruns: call.reruns + 1 });
     } else if (rule === "ask") {
-      assign(callOf(draft, threadId, call.call.id), {
-        status: "planned",
-        approved: false,
-        plan: { ...call.plan, verdict: "ask", by: interruptRule },
-      });
+      const plan = { ...call.plan, verdict: "ask", by: interruptRule } as const;
+      assign(call, { status: "planned", approved: false, plan });
     } else {
-      endCallAtOnce(draft, threadId, syntheticResult(call.call, "unknown"));
+      endCallAtOnce(draft, threadId, call, syntheticResult(call.call, "unknown"));
       if (rule === "fail")
         runOf(draft, threadId).stop = { reason: "internal", error: `${call.call.name} was interrupted` };
     }
@@ -281,15 +276,14 @@ const verdictOf = (
 const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string, now: boolean): void => {
   const text = `denied: ${reason}`;
   const refusal = { status: "denied", text } as const;
-  const calls = callsOfRun(runOf(draft, threadId));
+  const calls = draftCallsOf(runOf(draft, threadId));
   const thread = threadOf(draft, threadId);
   const { recordMarks } = thread;
   const next = recordMarks.next - calls.filter(({ record }) => record !== null).length;
   thread.recordMarks = { ...recordMarks, next };
-  for (const { call, plan } of calls) {
-    const denied = { ...plan, verdict: "deny", by: `guard ${kind}`, refusal, vetoed: true } as const;
-    callOf(draft, threadId, call.id).plan = denied;
-    if (now) endCallAtOnce(draft, threadId, textResult(call, "denied", text));
+  for (const call of calls) {
+    call.plan = { ...call.plan, verdict: "deny", by: `guard ${kind}`, refusal, vetoed: true };
+    if (now) endCallAtOnce(draft, threadId, call, textResult(call.call, "denied", text));
   }
 };
 
@@ -325,7 +319,7 @@ const judgeCall = (draft: Draft, threadId: string, call: JudgedCall, known: Judg
 /** Judges the planned calls of a reply in order before any starts. A veto keeps the warnings. */
 export const judgeCalls = (draft: Draft, threadId: string): void => {
   if (agentOf(draft, threadId).guards.length === 0) return;
-  const planned = callsOfRun(runOf(draft, threadId));
+  const planned = draftCallsOf(runOf(draft, threadId));
   const calls = planned.map(toJudgedCall);
   const window = recordsSinceInput(threadOf(draft, threadId));
   const judgements: Judgement[] = [];
@@ -338,7 +332,7 @@ export const judgeCalls = (draft: Draft, threadId: string): void => {
   const end = judgements.at(-1)?.end ?? null;
   for (const [at, call] of planned.entries()) {
     const { notes = [], until = 0 } = judgements[at] ?? {};
-    if (notes.length > 0) callOf(draft, threadId, call.call.id).note = notes.join("\n");
+    if (notes.length > 0) call.note = notes.join("\n");
     if (end === null && until > draft.context.now && call.plan.refusal === undefined)
       parkCall(draft, threadId, call, { on: "time", until });
   }

@@ -6,7 +6,7 @@ import type { Ask } from "../../agent/state/ask.ts";
 import type { Call, CallPlan } from "../../agent/state/call.ts";
 import { interruptRule } from "../../agent/state/call.ts";
 import type { Grant, Session } from "../../agent/state/session.ts";
-import type { Draft } from "../../agent/transaction/draft.ts";
+import type { Draft, DraftCall } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
 import type { AnswerAction } from "../../agent/turn/ask-answers.ts";
 import { approveCall, answerAsk, isPlanAsk, rejudgeCall } from "../../agent/turn/ask-answers.ts";
@@ -113,7 +113,7 @@ const resolvePlan = (given: GivenAnswer): AnswerAction => {
   return { do: "plan", decision: { approved: true, text: null } };
 };
 
-const resolveApproval = (draft: Draft, ask: Ask, call: Call, given: GivenAnswer): AnswerAction => {
+const resolveApproval = (draft: Draft, ask: Ask, call: DraftCall, given: GivenAnswer): AnswerAction => {
   const { decision, message = "the person did not approve this call" } = given;
   if (decision === "deny") return { do: "settle", status: "denied", text: `denied: ${message}` };
   if (decision === "edit") return resolveEdit(draft, ask, call, given.input);
