@@ -5,7 +5,7 @@ import { isLonger } from "../../chat/truncate.ts";
 import { describeIssue } from "../../schema.ts";
 import { failureReasons } from "../state/events.ts";
 import type { ChatEdit, EffectResult, Inject, OverlayEdit, Retire } from "./effect.ts";
-import type { AfterGuardResult, GuardStop, GuardVerdict, FinishResult, StartResult } from "./guard.ts";
+import type { AfterGuardResult, GuardVerdict, FinishResult, StartResult } from "./guard.ts";
 
 /** Checks results of effects, guards and middleware, which a team's own code may have written. */
 
@@ -123,37 +123,27 @@ export const checkEffectResult = (result: EffectResult<Json>, custom: boolean): 
   return { ...checked, ...remembered };
 };
 
-const isStringOrAbsent = (value: unknown): boolean => value === undefined || isText(value);
+const textSchema = z.string().optional();
 
-const isTimeOrAbsent = (until: unknown): boolean => until === undefined || Number.isFinite(until);
+const timeSchema = z.number().optional();
 
-const isLoop = (loop: GuardStop["loop"] | null): boolean =>
-  loop === undefined ||
-  (loop !== null && isText(loop.detector) && Number.isFinite(loop.count) && isText(loop.message));
+const loopSchema = z.object({ detector: z.string(), count: z.number(), message: z.string() }).optional();
 
-const guardEndReasons: readonly unknown[] = [undefined, "tool_loop", "no_progress", "budget_exceeded"];
+const stopSchema = z.object({
+  reason: z.string(),
+  loop: loopSchema,
+  end: z.enum(["tool_loop", "no_progress", "budget_exceeded"]).optional(),
+  exhausted: z.boolean().optional(),
+});
 
-const isStop = ({ reason, loop, end, exhausted }: GuardStop): boolean =>
-  isText(reason) &&
-  isLoop(loop) &&
-  guardEndReasons.includes(end) &&
-  (exhausted === undefined || typeof exhausted === "boolean");
+const verdictSchema = z.discriminatedUnion("do", [
+  z.object({ do: z.literal("allow"), until: timeSchema }),
+  z.object({ do: z.literal("warn"), note: z.string().nullable(), loop: loopSchema, until: timeSchema }),
+  z.object({ do: z.literal("veto"), reason: z.string(), loop: loopSchema }),
+  stopSchema.extend({ do: z.literal("stop") }),
+]);
 
-const isVerdict = (given: GuardVerdict | null | undefined): boolean => {
-  if (given == null) return false;
-  switch (given.do) {
-    case "allow":
-      return isTimeOrAbsent(given.until);
-    case "warn":
-      return (given.note === null || isText(given.note)) && isLoop(given.loop) && isTimeOrAbsent(given.until);
-    case "veto":
-      return isText(given.reason) && isLoop(given.loop);
-    case "stop":
-      return isStop(given);
-    default:
-      return false;
-  }
-};
+const afterGuardSchema = z.object({ note: textSchema, stop: stopSchema.optional() });
 
 /** Returns whether the answer is a promise, and ignores what it brings: guards and middleware must answer at once. */
 const dropPromise = (given: unknown): boolean => {
@@ -164,17 +154,11 @@ const dropPromise = (given: unknown): boolean => {
 
 /** Checks a guard's verdict and throws if it is invalid. Its state is checked where it is stored. */
 export const checkVerdict = (given: GuardVerdict): GuardVerdict => {
-  if (dropPromise(given) || !isVerdict(given))
+  if (dropPromise(given) || !verdictSchema.safeParse(given).success)
     throw new Error(
       "before must return a verdict: allow, warn (with note), veto or stop (with reason); until is a time, loop names detector, count and message",
     );
   return given;
-};
-
-const isAfterGuardResult = (given: unknown): given is AfterGuardResult => {
-  if (typeof given !== "object" || given === null || dropPromise(given)) return false;
-  const { note, stop } = given as Partial<AfterGuardResult>;
-  return isStringOrAbsent(note) && (stop === undefined || (stop !== null && isStop(stop)));
 };
 
 const noAfterGuardResult: AfterGuardResult = {};
@@ -182,19 +166,18 @@ const noAfterGuardResult: AfterGuardResult = {};
 /** Checks a guard's result after a call's outcome and throws if it is invalid. */
 export const checkAfterGuardResult = (given: AfterGuardResult | null | undefined): AfterGuardResult => {
   if (given == null) return noAfterGuardResult;
-  if (!isAfterGuardResult(given)) throw new Error("after may return only note, state and stop (with reason)");
+  if (dropPromise(given) || !afterGuardSchema.safeParse(given).success)
+    throw new Error("after may return only note, state and stop (with reason)");
   return given;
 };
 
-const hasTexts = (given: unknown, keys: readonly string[]): boolean =>
-  typeof given === "object" &&
-  given !== null &&
-  !dropPromise(given) &&
-  Object.entries(given).every(([key, value]) => keys.includes(key) && isStringOrAbsent(value));
+const startSchema = z.strictObject({ note: textSchema, fail: textSchema });
+
+const finishSchema = z.strictObject({ fail: textSchema, retry: textSchema, text: textSchema });
 
 /** Checks what middleware returns at the start of a run and throws if it is invalid. */
 export const checkStartResult = (given: StartResult): StartResult => {
-  if (!hasTexts(given, ["note", "fail"]))
+  if (dropPromise(given) || !startSchema.safeParse(given).success)
     throw new Error("start may return only note and fail, which are strings");
   if (isLonger(given.note ?? "", noteLimit))
     throw new Error(`its note has more than ${noteLimit} characters`);
@@ -203,7 +186,7 @@ export const checkStartResult = (given: StartResult): StartResult => {
 
 /** Checks what middleware returns at the end of a run and throws if it is invalid. */
 export const checkFinishResult = (given: FinishResult): FinishResult => {
-  if (!hasTexts(given, ["fail", "retry", "text"]))
+  if (dropPromise(given) || !finishSchema.safeParse(given).success)
     throw new Error("finish may return only fail, retry and text, which are strings");
   if (given.fail !== undefined && given.retry !== undefined)
     throw new Error("finish may not return both fail and retry");
