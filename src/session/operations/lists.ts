@@ -55,6 +55,13 @@ const readPage = (
   return pageOf(shown, { position, column: "at", limit: texts.length, binding }, ({ text }) => text);
 };
 
+/** Creates a row of a list; it is serialised only if a page shows it. */
+export const createRow = (at: number, id: string, show: () => object): PagedRow => ({
+  at,
+  id,
+  json: () => JSON.stringify(show()),
+});
+
 export const pageAnswer = (
   reads: ReadSource,
   rows: ListSource,
@@ -82,11 +89,7 @@ export const activeRuns = (session: Session): readonly RunRecord[] =>
 
 /** Lists runs under way at the places that they keep when they end. */
 const activeRows = (session: Session): readonly PagedRow[] =>
-  activeRuns(session).map((run) => ({
-    at: runNumberOf(run.id),
-    id: run.id,
-    json: () => JSON.stringify(run),
-  }));
+  activeRuns(session).map((run) => createRow(runNumberOf(run.id), run.id, () => run));
 
 export const runsOperation = defineRead({
   name: "runs",
@@ -160,11 +163,9 @@ export const threadsOperation = defineRead({
   run: (context, query) => {
     const live = Object.values(context.state.threads)
       .filter(({ parent }) => parent === null)
-      .map((main) => ({ at: 0, id: main.id, json: () => JSON.stringify(liveThreadView(context, main)) }));
+      .map((main) => createRow(0, main.id, () => liveThreadView(context, main)));
     const stored = (from: PageStart): readonly PagedRow[] =>
-      context.archive
-        .children(from)
-        .map((row) => ({ ...row, json: () => JSON.stringify(childView(context, row)) }));
+      context.archive.children(from).map((row) => createRow(row.at, row.id, () => childView(context, row)));
     return pageAnswer(context, { of: "threads", live, stored }, query);
   },
 });
@@ -262,11 +263,9 @@ const listTasks = (context: ReadContext, query: z.output<typeof pageSchema>): Co
   requireToolbox(context, "tasks");
   const { tasks: board } = context.state;
   const { onDependencyFailure } = context.rules.stores;
-  const live = Object.values(board).map((task) => ({
-    at: taskNumber(task),
-    id: task.id,
-    json: () => JSON.stringify(taskView(board, task, onDependencyFailure)),
-  }));
+  const live = Object.values(board).map((task) =>
+    createRow(taskNumber(task), task.id, () => taskView(board, task, onDependencyFailure)),
+  );
   return pageAnswer(context, { of: "tasks", live }, query);
 };
 

@@ -18,7 +18,7 @@ import {
   defineWrite,
 } from "../define-operation.ts";
 import { refuse, refuseField } from "../problems.ts";
-import { pageAnswer, pageSchema } from "./lists.ts";
+import { createRow, pageAnswer, pageSchema } from "./lists.ts";
 import { cleanText } from "../../chat/text.ts";
 
 /** Stores bytes that come as base64 or data URL. */
@@ -181,11 +181,9 @@ export const uploadsOperation = defineRead({
   path: "/v1/sessions/:session/files",
   params: pageSchema,
   run: (context, query) => {
-    const live = uploadsOf(context).map((upload) => ({
-      at: uploadNumber(upload),
-      id: upload.id,
-      json: () => JSON.stringify(viewOf(upload)),
-    }));
+    const live = uploadsOf(context).map((upload) =>
+      createRow(uploadNumber(upload), upload.id, () => viewOf(upload)),
+    );
     return pageAnswer(context, { of: "files", live }, query);
   },
 });
