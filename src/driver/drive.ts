@@ -1,8 +1,7 @@
 import { advanceSession } from "../agent/loop/advance.ts";
+import type { RetriedWork } from "../agent/loop/next.ts";
 import { nextDeadline, retriesOf } from "../agent/loop/next.ts";
 import { dueMigration } from "../agent/run/migrate.ts";
-import type { Call } from "../agent/state/call.ts";
-import type { PendingFileChange } from "../agent/state/files.ts";
 import { attemptId } from "../agent/state/phase.ts";
 import type { PreparedWork } from "../agent/state/phase.ts";
 import type { EndingCommand } from "../agent/state/records.ts";
@@ -37,36 +36,47 @@ export interface Driver {
 }
 
 /** Work that this isolate is doing according to the state. */
-type Intent =
-  | { readonly key: string; readonly kind: "think"; readonly thread: string }
-  | { readonly key: string; readonly kind: "prepare"; readonly thread: string; readonly work: PreparedWork }
-  | { readonly key: string; readonly kind: "deliver" | "migrate" | "close_browser" }
-  | { readonly key: string; readonly kind: "end_command"; readonly retry: EndingCommand }
-  | { readonly key: string; readonly kind: "settle_file"; readonly retry: PendingFileChange }
-  | {
-      readonly key: string;
-      readonly kind: "act";
-      readonly thread: string;
-      readonly call: Call;
-      readonly stopping: boolean;
-    };
+interface Intent {
+  readonly key: string;
+  readonly kind: string;
+  /** Whether the work is asked to end, although its outcome is still wanted. */
+  readonly isStopping?: boolean;
+  readonly start: (work: WorkContext) => Promise<void>;
+}
+
+const startRetry = (work: WorkContext, retried: RetriedWork): Promise<void> => {
+  switch (retried.kind) {
+    case "deliver":
+      return deliverOutbox(work);
+    case "end_command":
+      return endCommand(work, retried.retry);
+    case "settle_file":
+      return settleLostChange(work, retried.retry);
+  }
+};
 
 /** Returns what is to be tried beside the runs. */
 const retryIntents = (session: Session, now: number): readonly Intent[] =>
   retriesOf(session)
     .filter(({ retry }) => isTryDue(retry, now))
-    .map((work) => ({ ...work, key: `${work.name}:${work.retry.tries}` }));
+    .map((retried) => ({
+      key: `${retried.name}:${retried.retry.tries}`,
+      kind: retried.kind,
+      start: (work) => startRetry(work, retried),
+    }));
 
 const browserIntents = (session: Session): readonly Intent[] =>
   session.page === null || hasRun(session)
     ? []
-    : [{ key: `browser:${session.page.browser}`, kind: "close_browser" }];
+    : [{ key: `browser:${session.page.browser}`, kind: "close_browser", start: closeBrowser }];
 
 /** Returns the intent to migrate a session before the run that waits, if a migration is due. */
 const migrationIntents = (session: Session, now: number, follows: string | null): readonly Intent[] => {
   if (!Object.values(session.threads).some((thread) => hasWork(thread, now))) return [];
   const due = dueMigration(session, follows);
-  return due === null ? [] : [{ key: `migrate:${due.to}:${session.nextRun}`, kind: "migrate" }];
+  if (due === null) return [];
+  const start: Intent["start"] = ({ host }) => host.migration.run();
+  return [{ key: `migrate:${due.to}:${session.nextRun}`, kind: "migrate", start }];
 };
 
 const nameWork = (work: PreparedWork): string => {
@@ -77,21 +87,22 @@ const nameWork = (work: PreparedWork): string => {
 const threadIntents = (session: Session, epoch: number): readonly Intent[] =>
   Object.values(session.threads).flatMap(({ id, run }): readonly Intent[] => {
     if (run === null) return [];
-    if (run.phase.at === "thinking" && run.phase.epoch === epoch)
-      return [{ key: `${id}:${attemptId(run, run.phase.call.attempt)}`, kind: "think", thread: id }];
+    if (run.phase.at === "thinking" && run.phase.epoch === epoch) {
+      const key = `${id}:${attemptId(run, run.phase.call.attempt)}`;
+      return [{ key, kind: "think", start: (context) => runModelAttempt(context, id) }];
+    }
     if (run.phase.at === "preparing" && run.phase.wait === null && run.phase.epoch === epoch) {
       const { work, attempt, round } = run.phase;
       const key = `${id}:${attemptId(run, attempt)}:${nameWork(work)}.${round}`;
-      return [{ key, kind: "prepare", thread: id, work }];
+      return [{ key, kind: "prepare", start: (context) => prepare(context, id, work) }];
     }
     return callsOfRun(run)
       .filter((call) => call.status === "running" && call.epoch === epoch)
       .map((call) => ({
         key: `${id}:${run.id}:${call.call.id}:${call.attempts}`,
         kind: "act",
-        thread: id,
-        call,
-        stopping: run.cancel?.mode === "now",
+        isStopping: run.cancel?.mode === "now",
+        start: (context) => runToolCall(context, id, call),
       }));
   });
 
@@ -141,7 +152,7 @@ const createWorkRegistry = (): WorkRegistry => {
       const wanted = new Map(intents.map((intent) => [intent.key, intent]));
       for (const [key, { stop, gone }] of live) {
         const intent = wanted.get(key);
-        if (intent === undefined || (intent.kind === "act" && intent.stopping)) stop.ask();
+        if (intent === undefined || intent.isStopping === true) stop.ask();
         if (intent === undefined) gone.ask();
       }
     },
@@ -256,27 +267,6 @@ const prepare = (context: WorkContext, threadId: string, { kind }: PreparedWork)
   return kind === "verification" ? runVerification(context, threadId) : runPreparedEffect(context, threadId);
 };
 
-const startWork = (work: WorkContext, intent: Intent): Promise<void> => {
-  switch (intent.kind) {
-    case "think":
-      return runModelAttempt(work, intent.thread);
-    case "prepare":
-      return prepare(work, intent.thread, intent.work);
-    case "deliver":
-      return deliverOutbox(work);
-    case "end_command":
-      return endCommand(work, intent.retry);
-    case "migrate":
-      return work.host.migration.run();
-    case "settle_file":
-      return settleLostChange(work, intent.retry);
-    case "close_browser":
-      return closeBrowser(work);
-    case "act":
-      return runToolCall(work, intent.thread, intent.call);
-  }
-};
-
 /** Stores an outcome together with everything that follows from it. */
 const commitOutcome = (host: Host, change: (draft: Draft) => void): void =>
   host.update((draft) => {
@@ -306,7 +296,8 @@ export const createDriver = (host: Host): Driver => {
     const ends = works.add(intent.key);
     begun += 1;
     if (begun % worksOfEvent === 0) host.renewDrive();
-    void startWork({ ...shared, ...ends, settle }, intent)
+    void intent
+      .start({ ...shared, ...ends, settle })
       .catch((error: unknown) => host.failed(error))
       .finally(() => {
         works.done(intent.key, () => {

@@ -268,7 +268,7 @@ const deadlinesOf = (session: Session, thread: Thread, now: number): readonly nu
 };
 
 /** Work beside the runs that is tried until it succeeds or is given up. */
-type RetriedWork = { readonly name: string } & (
+export type RetriedWork = { readonly name: string } & (
   | { readonly kind: "deliver"; readonly retry: Outbox }
   | { readonly kind: "end_command"; readonly retry: EndingCommand }
   | { readonly kind: "settle_file"; readonly retry: PendingFileChange }
