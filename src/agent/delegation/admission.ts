@@ -14,19 +14,19 @@ import { assignmentProblem } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { agentOf, threadOf } from "../transaction/draft.ts";
 import { firstCharacters } from "../../chat/text.ts";
+import type { Call } from "../state/call.ts";
+import { childId } from "./start.ts";
 
 /** Decides which tasks of a call may start, before anything does. */
 
 export interface PlannedChild {
-  /** The position of its task in the call. */
-  readonly index: number;
+  /** Its thread, which is new or goes on from an earlier call. */
+  readonly id: string;
   readonly agent: string;
   readonly task: ChildTask;
   readonly callerConstraints: CallerConstraints;
   /** Whether the caller does not wait for the child. */
   readonly background: boolean;
-  /** Thread of an earlier call that goes on. */
-  readonly kept: string | null;
 }
 
 type ChildPlan = { readonly ok: true; readonly slots: readonly (PlannedChild | ChildItem)[] } | Refusal;
@@ -203,8 +203,13 @@ const busyRefusal = (
   return refuse("child_busy", sentence);
 };
 
-/** Plans each task in input order; nothing is started yet. */
-export const planChildren = (draft: Draft, threadId: string, tasks: readonly ChildTask[]): ChildPlan => {
+/** Plans each task of a call in input order; nothing is started yet. */
+export const planChildren = (
+  draft: Draft,
+  threadId: string,
+  { call }: Call,
+  tasks: readonly ChildTask[],
+): ChildPlan => {
   const caller = threadOf(draft, threadId);
   const { delegation } = agentOf(draft, threadId);
   const whole = wholeRefusal(draft, caller, tasks);
@@ -226,8 +231,9 @@ export const planChildren = (draft: Draft, threadId: string, tasks: readonly Chi
       budgetRefusal(draft, caller, { agent, callerConstraints, task });
     if (problem !== null) return errorItem({ ...task, agent }, problem);
     if (task.persistent === true) busy.add(agent);
+    const id = kept?.id ?? childId(threadId, caller.run?.id ?? "", call.id, String(index));
     const background = isBackground(delegation, agent, task);
-    return { index, agent, task, callerConstraints, background, kept: kept?.id ?? null };
+    return { id, agent, task, callerConstraints, background };
   });
   return { ok: true, slots };
 };

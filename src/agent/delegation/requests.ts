@@ -7,11 +7,11 @@ import type { AgentCard } from "../definition/delegation.ts";
 import { matchCapabilities } from "../definition/delegation.ts";
 import { argsOf } from "../state/call.ts";
 import type { Draft, DraftCall } from "../transaction/draft.ts";
-import { agentOf, changeChild, threadOf, runOf } from "../transaction/draft.ts";
+import { agentOf, changeChild, threadOf } from "../transaction/draft.ts";
 import { dispatchGraph } from "./dispatch.ts";
 import { requestHandover } from "./end.ts";
 import { askCaller, answerQuestion, liveChildItem, parkCallOnChildren, answerWait } from "./wait.ts";
-import { findChildRecord, startChild, childId, notifyThread, taskDeadlineOf } from "./start.ts";
+import { findChildRecord, startChild, notifyThread, taskDeadlineOf } from "./start.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
@@ -247,8 +247,7 @@ const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "cal
 const startPlannedChild = (
   draft: Draft,
   parent: { readonly thread: string; readonly call: string },
-  { task, agent, callerConstraints, background }: PlannedChild,
-  id: string,
+  { id, task, agent, callerConstraints, background }: PlannedChild,
 ): void =>
   startChild(draft, {
     id,
@@ -273,7 +272,7 @@ export const startChildren = (
   call: DraftCall,
   { tasks, on_error, answer }: StartChildren,
 ): void => {
-  const plan = planChildren(draft, threadId, tasks);
+  const plan = planChildren(draft, threadId, call, tasks);
   if (!plan.ok) return refuseCall(draft, threadId, call, plan);
   const bad = plan.slots.flatMap((slot) => (isPlanned(slot) ? [] : (slot.error ?? [])));
   if (on_error === "cancel" && bad.length > 0) {
@@ -281,20 +280,17 @@ export const startChildren = (
     answerCall(draft, threadId, call, nothing, false);
     return;
   }
-  const run = runOf(draft, threadId).id;
   const parent = { thread: threadId, call: call.call.id };
-  const idOf = ({ index, kept }: PlannedChild): string =>
-    kept ?? childId(threadId, run, call.call.id, String(index));
   const slots = plan.slots.map((slot): string | ChildItem => {
     if (!isPlanned(slot)) return slot;
-    const id = idOf(slot);
-    return slot.background ? { agent: slot.agent, child: id, state: "running" } : id;
+    const { id, agent, background } = slot;
+    return background ? { agent, child: id, state: "running" } : id;
   });
   const children = { answer, on_error, slots };
   const waiting = slots.some((slot) => typeof slot === "string");
   if (waiting) parkCallOnChildren(draft, threadId, call, children);
   for (const slot of plan.slots) {
-    if (isPlanned(slot)) startPlannedChild(draft, parent, slot, idOf(slot));
+    if (isPlanned(slot)) startPlannedChild(draft, parent, slot);
   }
   if (waiting) return;
   call.wait = { on: "thread", children, until: null };
