@@ -197,7 +197,6 @@ const buildAgent = (given: AgentParts, cast: PlacedAgent, variant: SessionVarian
     name: agent.name,
     missing: null,
     prefix: agent.prefix,
-    description: agent.description,
     targets: targetsOf(parts, cast, variant),
     tools,
     specs,

@@ -71,9 +71,8 @@ export const findReachedLimit = (draft: Draft, threadId: string): ReachedLimit |
   return check.is === "wait" ? "wait" : check.reached;
 };
 
-/** Used-up budget that is not that of a single run. */
+/** Used-up budget of the session or of its tenant's day. */
 interface ExhaustedBudget {
-  readonly scope: "session" | "tenant";
   readonly kind: LimitKind;
   /** When another try is worth it; null if a person has to act. */
   readonly until: number | null;
@@ -82,12 +81,12 @@ interface ExhaustedBudget {
 /** Says why a thread's next run could not ask its model, even after a raise; null if it could. */
 export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBudget | null => {
   const { out } = draft.state.funds.tenant;
-  if (out !== null && draft.context.now < out.until) return { scope: "tenant", ...out };
+  if (out !== null && draft.context.now < out.until) return out;
   const thread = threadOf(draft, threadId);
   const shrinks = agentOf(draft, threadId).effects.before.length > 0;
   const check = checkBudgetBeforeEffects(draft, thread, 0, freshRun, shrinks);
   if (check.is !== "reached" || check.reached.ask || check.reached.scope !== "session") return null;
-  return { scope: "session", kind: check.reached.kind, until: null };
+  return { kind: check.reached.kind, until: null };
 };
 
 /** Returns the hold on a thread during an ask for a higher limit, here or above, or while a run above it ends. */

@@ -89,7 +89,6 @@ export interface Agent {
   /** Lists in words what this deployment lacks to run the agent; null if nothing. */
   readonly missing: string | null;
   readonly prefix: string;
-  readonly description: string;
   readonly targets: readonly ModelTarget[];
   readonly tools: ReadonlyMap<string, BoundTool>;
   readonly specs: readonly ToolSpec[];
@@ -219,7 +218,6 @@ export const missingAgent = (name: string, missing: string): Agent => ({
   name,
   missing,
   prefix: "🤖",
-  description: "",
   targets: [],
   tools: new Map(),
   specs: [],
