@@ -111,13 +111,9 @@ export const stopRun = (
 ): void => {
   const { run } = threadOf(draft, thread);
   if (run === null || run.stop !== null) return;
-  if (kind !== "turns") {
-    runOf(draft, thread).stop = { reason: "budget_exceeded", error };
-    return;
-  }
-  runOf(draft, thread).stop = { reason: "max_iterations", error };
-  if (agentOf(draft, thread).verification?.onBreach === true)
-    runOf(draft, thread).verification = { of: "breach", outcome: null };
+  run.stop = { reason: kind === "turns" ? "max_iterations" : "budget_exceeded", error };
+  if (kind === "turns" && agentOf(draft, thread).verification?.onBreach === true)
+    run.verification = { of: "breach", outcome: null };
 };
 
 /** Raises a limit for a run or, in the session's scope, for the session. */
@@ -129,9 +125,10 @@ export const raiseLimit = (
   const { run } = threadOf(draft, thread);
   if (run !== null) {
     const outdated: readonly Notice[] = [`near ${scope} ${kind}`, `reached ${scope} ${kind}`];
-    runOf(draft, thread).said = run.said.filter((notice) => !outdated.includes(notice));
-    changeRunBudget(draft, thread, { refusals: [] });
-    if (scope === "run") changeRunBudget(draft, thread, { raised: { ...run.budget.raised, [kind]: limit } });
+    run.said = run.said.filter((notice) => !outdated.includes(notice));
+    const { raised } = run.budget;
+    const more = scope === "run" ? { ...raised, [kind]: limit } : raised;
+    run.budget = { ...run.budget, refusals: [], raised: more };
   }
   if (scope !== "session" || kind === "turns") return;
   const { funds } = draft.state;

@@ -3,7 +3,7 @@ import type { Agent, CallPlace } from "../definition/agent.ts";
 import type { CallPlan } from "../state/call.ts";
 import type { Grant, Session } from "../state/session.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, threadOf } from "../transaction/draft.ts";
 
 /** Returns where a thread's calls run. Foreign content that reached a run also reaches the agents that it calls. */
 const placeOf = (session: Session, threadId: string): CallPlace => ({
@@ -16,7 +16,8 @@ const placeOf = (session: Session, threadId: string): CallPlace => ({
 export const passForeignContent = (draft: Draft, threadId: string): void => {
   const { parent, run } = threadOf(draft, threadId);
   if (parent === null || run === null || !run.counters.untrusted) return;
-  if (threadOf(draft, parent.thread).run !== null) runOf(draft, parent.thread).counters.untrusted = true;
+  const caller = threadOf(draft, parent.thread).run;
+  if (caller !== null) caller.counters.untrusted = true;
 };
 
 /**

@@ -274,7 +274,7 @@ const closeOpenWork = (draft: Draft, threadId: string): void => {
   appendResults(draft, threadId);
 };
 
-const rollBackRun = (draft: Draft, thread: Thread, run: Run): void => {
+const rollBackRun = (draft: Draft, thread: DraftThread, run: Run): void => {
   // A summary covers messages of earlier runs, too; results of other agents reach the person only once.
   const isOwn = ({ run: of, summary, role, origin, memories }: Message): boolean =>
     of === run.id &&
@@ -283,7 +283,7 @@ const rollBackRun = (draft: Draft, thread: Thread, run: Run): void => {
   const retired = thread.chat.filter(isOwn);
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
   removeMessages(draft, thread.id, retired);
-  threadOf(draft, thread.id).firstInput = firstInput;
+  thread.firstInput = firstInput;
   retireMessages(draft, thread.id, retired, { reason: "rollback" });
   emit(draft, thread.id, "messages_retired", { messages: retired.map(({ id }) => id), by: "rollback" });
 };
@@ -306,8 +306,8 @@ export const runRecordOf = (thread: Thread, run: Run): RunRecord => ({
 /** Ends the runs of a session whose drives all died before they stored anything, instead of trying for ever. */
 export const poisonRuns = (draft: Draft, drives: number): void => {
   const error = `${drives} drives died before anything was stored`;
-  for (const { id, run } of Object.values(draft.state.threads))
-    if (run !== null) runOf(draft, id).stop = { reason: "poisoned", error };
+  for (const { run } of Object.values(draft.state.threads))
+    if (run !== null) run.stop = { reason: "poisoned", error };
 };
 
 /** Records what a run is about, which summaries quote: the newest message of its thread. */

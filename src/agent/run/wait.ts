@@ -162,7 +162,7 @@ export const markRunResumed = (draft: Draft, threadId: string, by: string): void
   const { run } = threadOf(draft, threadId);
   if (run?.waitingShown !== true) return;
   emit(draft, threadId, "run_resumed", { by: moverOf(draft, threadId, run, by) });
-  runOf(draft, threadId).waitingShown = false;
+  run.waitingShown = false;
 };
 
 /** Each thread that works holds a slot of the session; the rest wait, first come first. */

@@ -324,8 +324,7 @@ const releaseTickets = (draft: Draft, thread: string): void => {
   for (const { id, run } of Object.values(draft.state.threads)) {
     if (run === null || !lineageOf(draft.state, id).some((each) => each.id === thread)) continue;
     const { phase } = run;
-    if (phase.at === "preparing" || phase.at === "waiting")
-      runOf(draft, id).phase = { ...phase, ticket: null };
+    if (phase.at === "preparing" || phase.at === "waiting") run.phase = { ...phase, ticket: null };
   }
 };
 

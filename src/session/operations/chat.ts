@@ -46,7 +46,7 @@ export const compactOperation = defineWrite({
     const thread = ownEntry(draft.state.threads, id);
     if (thread === undefined) return refuseField("not_found", "/thread", "no such thread");
     if (thread.run === null && thread.chat.length > 0) requireRunAdmission(context);
-    if (thread.run !== null || thread.chat.length > 0) threadOf(draft, id).compact = { instructions };
+    if (thread.run !== null || thread.chat.length > 0) thread.compact = { instructions };
     startNextRun(draft, id);
     advanceSession(draft, "compact");
     return acceptedAnswer(draft, { run: draft.state.threads[id]?.run?.id ?? null }, 202);
@@ -89,7 +89,7 @@ export const pinOperation = defineWrite({
     const after = whole.map((each, index): Message =>
       from + index === at ? { ...each, marks: pinned ? [...marks, "pinned"] : marks } : each,
     );
-    assign(threadOf(draft, id), {
+    assign(thread, {
       chat: thread.chat.toSpliced(from, before.length, ...after),
       tokens: thread.tokens + sumShownTokens(after) - sumShownTokens(before),
     });
