@@ -1,5 +1,5 @@
 import { amountsOf, fromApiAmount, limitNames, budgetKinds, budgetScopes, noUsage } from "../state/budget.ts";
-import type { AgentResolver, Agent, ModelTarget } from "../definition/agent.ts";
+import type { Agent, ModelTarget } from "../definition/agent.ts";
 import type {
   Amounts,
   Bound,
@@ -14,14 +14,9 @@ import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Usage } from "../../model/completer.ts";
+import type { Draft } from "../transaction/draft.ts";
 
 /** Computes budgets: runs and the session store what was spent, phases what is reserved for calls under way. */
-
-/** State by which the budgets of a session are judged. */
-export interface BudgetState {
-  readonly state: Session;
-  readonly context: { readonly agents: AgentResolver; readonly budgets: TeamBudgets; readonly now: number };
-}
 
 /** Account that a thread's spending is booked on: its run's, that of each run above it, or the session's. */
 export interface BudgetAccount {
@@ -56,11 +51,8 @@ export const applyRaises = (
       );
 
 /** Returns the bounds of a run, including what people raised. */
-export const runBounds = (
-  { context }: Pick<BudgetState, "context">,
-  thread: Thread,
-  run: Run,
-): readonly Bound[] => applyRaises(context.agents(thread).limits.bounds, run.budget.raised);
+export const runBounds = ({ context }: Draft, thread: Thread, run: Run): readonly Bound[] =>
+  applyRaises(context.agents(thread).limits.bounds, run.budget.raised);
 
 /** Returns the bounds that the session's caller set, which narrow the team's. */
 const callerBounds = ({ budget }: Session): readonly Bound[] => {
@@ -72,16 +64,13 @@ const callerBounds = ({ budget }: Session): readonly Bound[] => {
   });
 };
 
-export const sessionBounds = ({
-  state,
-  context,
-}: Pick<BudgetState, "state"> & {
-  readonly context: Pick<BudgetState["context"], "budgets">;
-}): readonly Bound[] => applyRaises([...callerBounds(state), ...context.budgets.session], state.funds.raised);
+/** Returns the bounds of a session, including what people raised. */
+export const sessionBounds = (session: Session, team: TeamBudgets): readonly Bound[] =>
+  applyRaises([...callerBounds(session), ...team.session], session.funds.raised);
 
 /** Returns the accounts of a thread, the session's first and its own last. */
-export const accountsOf = (budgets: BudgetState, threadId: string): readonly BudgetAccount[] => {
-  const { state } = budgets;
+export const accountsOf = (draft: Draft, threadId: string): readonly BudgetAccount[] => {
+  const { state, context } = draft;
   const runs = lineageOf(state, threadId).flatMap((thread): BudgetAccount[] =>
     thread.run === null
       ? []
@@ -89,12 +78,12 @@ export const accountsOf = (budgets: BudgetState, threadId: string): readonly Bud
           {
             scope: "run",
             thread: thread.id,
-            bounds: runBounds(budgets, thread, thread.run),
+            bounds: runBounds(draft, thread, thread.run),
             spent: amountsOf(thread.run.spent),
           },
         ],
   );
-  const bounds = sessionBounds(budgets);
+  const bounds = sessionBounds(state, context.budgets);
   const top = runs.at(-1)?.thread ?? threadId;
   const session: BudgetAccount = { scope: "session", thread: top, bounds, spent: amountsOf(state.spent) };
   return bounds.length === 0 ? runs.reverse() : [session, ...runs.reverse()];
@@ -197,7 +186,7 @@ const createReachedLimit = (
 /** Finds a cost limit under which a model without a price may not run. */
 const findUnpricedLimit = (
   accounts: readonly BudgetAccount[],
-  { context }: BudgetState,
+  { context }: Draft,
   threadId: string,
   { model, price }: CostEstimate,
 ): ReachedLimit | null => {
@@ -214,15 +203,15 @@ const findGravest = (found: readonly ReachedLimit[]): ReachedLimit | undefined =
   found.find(({ ask }) => !ask) ?? found[0];
 
 /** Checks whether every account of a thread allows a model call, and how long its reply may be. */
-export const checkBudget = (budgets: BudgetState, threadId: string, estimate: CostEstimate): BudgetCheck => {
-  const accounts = accountsOf(budgets, threadId);
-  const refused = findUnpricedLimit(accounts, budgets, threadId, estimate);
+export const checkBudget = (draft: Draft, threadId: string, estimate: CostEstimate): BudgetCheck => {
+  const accounts = accountsOf(draft, threadId);
+  const refused = findUnpricedLimit(accounts, draft, threadId, estimate);
   if (refused !== null) return { is: "reached", reached: refused };
   const reached: ReachedLimit[] = [];
   let waits = false;
   let { output } = estimate;
   for (const account of accounts) {
-    const held = sumReservations(budgets.state, account, threadId);
+    const held = sumReservations(draft.state, account, threadId);
     for (const bound of account.bounds) {
       const { kind } = bound;
       const kept = kind === "tokens" || kind === "cost" ? held[kind] : 0;
@@ -238,21 +227,21 @@ export const checkBudget = (budgets: BudgetState, threadId: string, estimate: Co
 };
 
 /** The accounts of a thread's own run and its session. */
-const ownAccounts = (budgets: BudgetState, threadId: string): readonly BudgetAccount[] =>
-  accountsOf(budgets, threadId).filter(({ scope, thread }) => scope === "session" || thread === threadId);
+const ownAccounts = (draft: Draft, threadId: string): readonly BudgetAccount[] =>
+  accountsOf(draft, threadId).filter(({ scope, thread }) => scope === "session" || thread === threadId);
 
 /** Says why no further call may be dispatched; null if one may. */
-export const findCallLimit = (budgets: BudgetState, threadId: string): ReachedLimit | null => {
-  const found = accountsOf(budgets, threadId).flatMap((account) =>
+export const findCallLimit = (draft: Draft, threadId: string): ReachedLimit | null => {
+  const found = accountsOf(draft, threadId).flatMap((account) =>
     account.bounds
       .filter(({ kind, limit }) => kind === "calls" && account.spent.calls >= limit)
       .map((bound) => createReachedLimit(account, bound, 1)),
   );
-  return findGravest(found) ?? findLeasedCallLimit(budgets, threadId);
+  return findGravest(found) ?? findLeasedCallLimit(draft, threadId);
 };
 
 /** Finds whether the lease of this day has no calls left; a lease request made beforehand would have renewed them. */
-const findLeasedCallLimit = ({ state, context }: BudgetState, threadId: string): ReachedLimit | null => {
+const findLeasedCallLimit = ({ state, context }: Draft, threadId: string): ReachedLimit | null => {
   const bound = context.budgets.tenant.find(({ kind }) => kind === "calls");
   const { lease } = state.funds.tenant;
   if (bound === undefined || lease === null || context.now >= lease.until) return null;
@@ -262,19 +251,19 @@ const findLeasedCallLimit = ({ state, context }: BudgetState, threadId: string):
 };
 
 /** Finds a limit that stops a run and that the run or its session overspent; null if there is none. */
-export const findOverspentLimit = (budgets: BudgetState, threadId: string): ReachedLimit | null =>
-  ownAccounts(budgets, threadId).flatMap((account) =>
+export const findOverspentLimit = (draft: Draft, threadId: string): ReachedLimit | null =>
+  ownAccounts(draft, threadId).flatMap((account) =>
     account.bounds
       .filter(({ kind, limit, ask }) => !ask && account.spent[kind] > limit)
       .map((bound) => createReachedLimit(account, bound, 0)),
   )[0] ?? null;
 
 /** Returns whether a run exceeded a cost limit of its own or its session, or ended for one. */
-export const hasExceededCost = (budgets: BudgetState, threadId: string): boolean => {
-  const said = budgets.state.threads[threadId]?.run?.said ?? [];
+export const hasExceededCost = (draft: Draft, threadId: string): boolean => {
+  const said = draft.state.threads[threadId]?.run?.said ?? [];
   return (
     budgetScopes.some((scope) => said.includes(`reached ${scope} cost`)) ||
-    ownAccounts(budgets, threadId).some(({ bounds, spent }) =>
+    ownAccounts(draft, threadId).some(({ bounds, spent }) =>
       bounds.some(({ kind, limit }) => kind === "cost" && spent.cost > limit),
     )
   );
@@ -333,7 +322,7 @@ export const estimateCost = (
 
 /** Checks the budget of a thread's turn; a model target that the agent has lost costs nothing. */
 export const checkTurnBudget = (
-  budgets: BudgetState,
+  draft: Draft,
   threadId: string,
   { targets }: Agent,
   index: number,
@@ -341,5 +330,5 @@ export const checkTurnBudget = (
 ): BudgetCheck => {
   const target = targets[index];
   if (target === undefined) return { is: "free", hold: { tokens: 0, cost: 0, output: 0, leased: true } };
-  return checkBudget(budgets, threadId, estimateCost(target, input));
+  return checkBudget(draft, threadId, estimateCost(target, input));
 };

@@ -146,7 +146,7 @@ export const findHoldingLimits = (
       scope: "run" as const,
       spent: spent[bound.kind],
     })),
-    ...sessionBounds({ state: session, context: { budgets: team } }).map((bound) => ({
+    ...sessionBounds(session, team).map((bound) => ({
       ...bound,
       scope: "session" as const,
       spent: spentInAll[bound.kind],

@@ -155,7 +155,8 @@ const answerRaiseByChange = (draft: Draft, ask: Ask, by: string): void => {
   const { budget: about } = ask;
   if (about?.scope !== "session") return;
   const kind = limitKindOf(about.kind);
-  const limits = sessionBounds(draft).flatMap((bound) => (bound.kind === kind ? [bound.limit] : []));
+  const bounds = sessionBounds(draft.state, draft.context.budgets);
+  const limits = bounds.flatMap((bound) => (bound.kind === kind ? [bound.limit] : []));
   if (Math.min(Infinity, ...limits) < fromApiAmount(kind, about.least)) return;
   const same = { do: "raise", limit: fromApiAmount(kind, about.limit) } as const;
   answerAsk(draft, ask, { decision: "approve", by, body: { decision: "approve" } }, same);
