@@ -15,7 +15,7 @@ import { stopChild } from "../run/cancel.ts";
 import type { ChildItem, EndedChild, ChildWait, ChildQuestion } from "../state/child.ts";
 import { isEnded } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
-import { isChildOpen, isAskingCaller, openChildren } from "../state/thread.ts";
+import { isChildOpen, isAskingCaller, openChildren, workingChildrenOf } from "../state/thread.ts";
 import type { Draft, DraftCall } from "../transaction/draft.ts";
 import { agentOf, changeChild, runOf, threadOf } from "../transaction/draft.ts";
 import { stripIds, findChildRecord, notifyThread } from "./start.ts";
@@ -38,16 +38,6 @@ export const parkCallOnChildren = (
 ): void =>
   parkCall(draft, threadId, call, { on: "thread", children, until: null }, { startedAt: draft.context.now });
 
-const isChildWorking = (thread: Thread | undefined): thread is Thread =>
-  thread !== undefined && isChildOpen(thread);
-
-/** Lists the children of a call that have not ended. */
-export const workingChildrenOf = (draft: Draft, children: ChildWait | null): readonly Thread[] =>
-  (children?.slots ?? []).flatMap((slot) => {
-    const thread = typeof slot === "string" ? draft.state.threads[slot] : undefined;
-    return isChildWorking(thread) ? [thread] : [];
-  });
-
 /** Returns the item that the caller reads of a child at work, with its open question. */
 export const liveChildItem = (thread: Thread): ChildItem => {
   const { id, agent, child } = thread;
@@ -65,7 +55,7 @@ interface WaitSlot {
 const waitSlotOf = (draft: Draft, slot: string | ChildItem): WaitSlot => {
   if (typeof slot !== "string") return { item: slot, record: null };
   const thread = draft.state.threads[slot];
-  if (isChildWorking(thread)) return { item: liveChildItem(thread), record: null };
+  if (thread !== undefined && isChildOpen(thread)) return { item: liveChildItem(thread), record: null };
   const record = findChildRecord(draft, slot);
   if (record === null)
     return { item: { agent: "", child: slot, state: "failed", error: "its record is lost" }, record };
@@ -105,7 +95,7 @@ const detailsOf = (slots: readonly WaitSlot[]): { readonly details?: Json } => {
 export const answerWait = (draft: Draft, threadId: string, call: DraftCall): void => {
   const children = childrenOf(call.wait);
   if (children === null || call.status === "done") return;
-  for (const { id } of workingChildrenOf(draft, children)) changeChild(draft, id, { awaitedBy: null });
+  for (const { id } of workingChildrenOf(draft.state, children)) changeChild(draft, id, { awaitedBy: null });
   const slots = children.slots.map((slot) => waitSlotOf(draft, slot));
   const durationMs = elapsedOf(draft, call);
   if (runOf(draft, threadId).cancel !== null) {
@@ -143,7 +133,7 @@ export const countChildFiles = (draft: Draft, parentId: string, id: string): voi
 export const endWaitSlot = (draft: Draft, threadId: string, call: DraftCall, ended: EndedChild): void => {
   const children = childrenOf(call.wait);
   if (children === null) return;
-  const open = workingChildrenOf(draft, children);
+  const open = workingChildrenOf(draft.state, children);
   if (open.length === 0) {
     answerWait(draft, threadId, call);
     return;

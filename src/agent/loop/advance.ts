@@ -1,13 +1,14 @@
 import { findBudgetHold, findReachedLimit, awaitBudget } from "../budgets/limits.ts";
 import { findCall, wakeCalls } from "../calls/tool-calls.ts";
 import { endChild, hasUnreportedEnd } from "../delegation/end.ts";
-import { expireQuestion, dropQuestions, answerWait, workingChildrenOf } from "../delegation/wait.ts";
+import { expireQuestion, dropQuestions, answerWait } from "../delegation/wait.ts";
 import { performRequest } from "../delegation/requests.ts";
 import { resumePreparing, deferToVerification, startVerification } from "../hooks/preparing.ts";
 import { stopChild } from "../run/cancel.ts";
 import { equipLateRun, finishRun, startNextRun } from "../run/runs.ts";
 import type { Slots } from "../run/wait.ts";
 import {
+  awaitedChildren,
   createSlots,
   leaveSlotQueue,
   queueForSlot,
@@ -18,11 +19,10 @@ import {
   setClocks,
 } from "../run/wait.ts";
 import type { Run } from "../state/run.ts";
-import { callsOfRun, runDeadlineOf, waitsOf } from "../state/run.ts";
+import { callsOfRun, runDeadlineOf } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
 import { isBreachOpen } from "../state/phase.ts";
-import { childrenOf } from "../state/ask.ts";
 import { stopGraph } from "../stores/graphs.ts";
 import type { Draft, DraftRun } from "../transaction/draft.ts";
 import { agentOf, changeChild, runOf, threadOf } from "../transaction/draft.ts";
@@ -54,11 +54,9 @@ const holdUntilAgentExists = (draft: Draft, threadId: string, step: Step): boole
   return false;
 };
 
-/** Lists the children that have to end before a thread's run: those of its open calls, or all if it only waits for them. */
+/** Lists the children that have to end before a thread's run: those that it awaits, or all if its work is checked at its end. */
 const awaitedChildrenOf = (draft: Draft, id: string, run: Run): readonly Thread[] =>
-  run.endAfterChildren !== null || isBreachOpen(run)
-    ? openChildren(draft.state, id)
-    : waitsOf(run).flatMap((wait) => workingChildrenOf(draft, childrenOf(wait)));
+  isBreachOpen(run) ? openChildren(draft.state, id) : awaitedChildren(draft.state, id, run);
 
 const childrenState = (draft: Draft, { id, run }: Thread): ThreadFacts["children"] => {
   if (run === null) return "none";

@@ -7,7 +7,7 @@ import type { Run } from "../state/run.ts";
 import { callsOfRun, waitsOf } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
-import { openChildren } from "../state/thread.ts";
+import { openChildren, workingChildrenOf } from "../state/thread.ts";
 import { childrenOf, openAskOf } from "../state/ask.ts";
 import type { Draft } from "../transaction/draft.ts";
 import { emit, runOf, threadOf } from "../transaction/draft.ts";
@@ -87,12 +87,10 @@ export const setClocks = (draft: Draft): void => {
 };
 
 /** Lists the called threads that a run waits for; what works in the background counts once the run must end with it. */
-const awaitedChildren = (session: Session, threadId: string, run: Run): readonly string[] =>
+export const awaitedChildren = (session: Session, threadId: string, run: Run): readonly Thread[] =>
   run.endAfterChildren === null
-    ? waitsOf(run)
-        .flatMap((wait) => childrenOf(wait)?.slots ?? [])
-        .filter((slot) => typeof slot === "string")
-    : openChildren(session, threadId).map(({ id }) => id);
+    ? waitsOf(run).flatMap((wait) => workingChildrenOf(session, childrenOf(wait)))
+    : openChildren(session, threadId);
 
 /** Returns whether only the deployment can move a thread: it lacks its agent, or those of all agents that it called and awaits. */
 export const waitsForConfig = (session: Session, threadId: string): boolean => {
@@ -100,8 +98,7 @@ export const waitsForConfig = (session: Session, threadId: string): boolean => {
   if (run === null || run.missingSince !== null) return run !== null;
   const onlyAwaits = findWaitReasons(session, threadId, run).every(({ kind }) => kind === "thread");
   if (!run.waitingShown || !onlyAwaits) return false;
-  const awaited = awaitedChildren(session, threadId, run);
-  const working = openChildren(session, threadId).filter(({ id }) => awaited.includes(id));
+  const working = awaitedChildren(session, threadId, run);
   return working.length > 0 && working.every(({ id }) => waitsForConfig(session, id));
 };
 
@@ -110,7 +107,7 @@ export const awaitedAsks = (session: Session, threadId: string): readonly string
   const run = ownEntry(session.threads, threadId)?.run ?? null;
   if (run?.waitingShown !== true) return [];
   const own = findWaitReasons(session, threadId, run).flatMap(({ ask }) => ask ?? []);
-  const called = awaitedChildren(session, threadId, run).flatMap((id) => awaitedAsks(session, id));
+  const called = awaitedChildren(session, threadId, run).flatMap(({ id }) => awaitedAsks(session, id));
   return [...new Set([...own, ...called])];
 };
 

@@ -1,7 +1,7 @@
 import type { Json, Message, ContentPart } from "../../chat/message.ts";
 import type { RefusedBefore } from "../../chat/refused.ts";
 import type { Usage } from "../../model/completer.ts";
-import type { Child } from "./child.ts";
+import type { Child, ChildWait } from "./child.ts";
 import type { CallRecord } from "./records.ts";
 import type { RunCounters, Run, RunEnding } from "./run.ts";
 import { noFiles } from "./files.ts";
@@ -77,6 +77,16 @@ export const isChildOpen = ({ child }: Thread): boolean => child !== null && !ch
 /** Lists the children of a thread that have an end which it does not know yet. */
 export const openChildren = ({ threads }: Session, threadId: string): readonly Thread[] =>
   Object.values(threads).filter((thread) => thread.parent?.thread === threadId && isChildOpen(thread));
+
+/** Lists the children of a wait that have not ended. */
+export const workingChildrenOf = (
+  { threads }: Pick<Session, "threads">,
+  children: ChildWait | null,
+): readonly Thread[] =>
+  (children?.slots ?? []).flatMap((slot) => {
+    const thread = typeof slot === "string" ? threads[slot] : undefined;
+    return thread !== undefined && isChildOpen(thread) ? [thread] : [];
+  });
 
 /** Returns whether any thread of a session has a run. */
 export const hasRun = ({ threads }: Pick<Session, "threads">): boolean =>
