@@ -73,12 +73,12 @@ export const dispatchGraph = (
   return null;
 };
 
+const nodeOf = ({ nodes }: GraphRun, id: string): GraphNode => ownEntry(nodes, id) ?? pendingNode;
+
 const withNode = (run: GraphRun, id: string, change: Partial<GraphNode>): GraphRun => ({
   ...run,
-  nodes: { ...run.nodes, [id]: { ...(ownEntry(run.nodes, id) ?? pendingNode), ...change } },
+  nodes: { ...run.nodes, [id]: { ...nodeOf(run, id), ...change } },
 });
-
-const nodeStateOf = (run: GraphRun, id: string): GraphState => ownEntry(run.nodes, id)?.state ?? "pending";
 
 /** Reports an ended task to the stream and, if the team is configured so, to the chat. */
 const settleNode = (
@@ -90,7 +90,7 @@ const settleNode = (
   const next = withNode(run, id, change);
   const all = Object.values(next.nodes);
   const done = all.filter(({ state }) => !isOpenState(state)).length;
-  const task = { id, agent, state: nodeStateOf(next, id) };
+  const task = { id, agent, state: nodeOf(next, id).state };
   emit(draft, run.thread, "dispatch_progress", { done, total: all.length, task }, { call: run.call });
   return addProgress(draft, next, `${id} (${agent}) ${task.state}: ${done} of ${all.length} tasks are over`);
 };
@@ -121,11 +121,10 @@ const graphStateOf = ({ state, reason }: ChildEnd): GraphState => {
 
 /** Returns the outcome of a settled task; null while it is open. */
 const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null => {
-  const node = ownEntry(run.nodes, id);
-  if (node === undefined || isOpenState(node.state)) return null;
-  const record = node.child === null ? null : findChildRecord(draft, node.child);
-  const { state, ms } = node;
-  if (record?.end == null) return { state, ms, text: node.reason ?? "its record is lost" };
+  const { state, child, ms, reason } = nodeOf(run, id);
+  if (isOpenState(state)) return null;
+  const record = child === null ? null : findChildRecord(draft, child);
+  if (record?.end == null) return { state, ms, text: reason ?? "its record is lost" };
   const { agent, end } = record;
   return { state, ms, agent, text: state === "success" ? childOutput(end) : (end.error ?? end.reason) };
 };
@@ -174,23 +173,20 @@ const isGraphStopped = (draft: Draft, { stopped, thread, background }: GraphRun)
 /** Takes every step that is possible now and stores the resulting graph. */
 const advanceGraph = (draft: Draft, begun: GraphRun, tasks: readonly GraphTask[]): void => {
   let run = begun;
-  const known = new Map(tasks.map((task) => [task.id, task]));
-  const each = (ids: readonly string[], step: (task: GraphTask) => GraphRun): void => {
-    for (const id of ids) run = step(known.get(id) as GraphTask);
-  };
   const { maxConcurrent } = agentOf(draft, run.thread).delegation;
   const halted = isGraphStopped(draft, run);
   const why = halted ? "its caller was stopped" : "a task it depends on did not succeed";
   const reason = `cancelled, since ${why}`;
   for (;;) {
-    const states = Object.fromEntries(tasks.map(({ id }) => [id, nodeStateOf(run, id)]));
-    const open = tasks.filter(({ id }) => states[id] === "pending").map(({ id }) => id);
+    const states = Object.fromEntries(tasks.map(({ id }) => [id, nodeOf(run, id).state]));
+    const open = tasks.filter(({ id }) => states[id] === "pending");
     const running = tasks.filter(({ id }) => states[id] === "running").length;
     const step = scheduleGraph(tasks, states, maxConcurrent - running);
-    each(halted ? open : step.cancel, (task) => settleNode(draft, run, task, { state: "cancelled", reason }));
+    for (const task of halted ? open : step.cancel)
+      run = settleNode(draft, run, task, { state: "cancelled", reason });
     if (halted ? running === 0 : step.done) return endGraph(draft, run, tasks, halted);
     if (halted || step.start.length === 0) break;
-    each(step.start, (task) => startNode(draft, run, task));
+    for (const task of step.start) run = startNode(draft, run, task);
   }
   saveGraph(draft, run);
   if (!run.background) updateGraphWait(draft, run);
@@ -254,7 +250,7 @@ export const endGraphTask = (
   const found = findGraph(draft, node.dispatch);
   const task = found?.tasks.find(({ id }) => id === node.task);
   if (found === null || task === undefined) return;
-  const { startedAt } = ownEntry(found.run.nodes, node.task) ?? pendingNode;
+  const { startedAt } = nodeOf(found.run, node.task);
   const ms = Math.max(0, record.end.ended_at - startedAt);
   const change = { state: graphStateOf(record.end), child: record.id, ms };
   advanceGraph(draft, settleNode(draft, found.run, task, change), found.tasks);

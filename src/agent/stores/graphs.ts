@@ -74,8 +74,8 @@ type GraphStates = Readonly<Record<string, GraphState>>;
 
 /** What to do now; `done` means that nothing is running or will start. */
 interface GraphStep {
-  readonly start: readonly string[];
-  readonly cancel: readonly string[];
+  readonly start: readonly GraphTask[];
+  readonly cancel: readonly GraphTask[];
   readonly done: boolean;
 }
 
@@ -113,8 +113,8 @@ export const scheduleGraph = (tasks: readonly GraphTask[], states: GraphStates, 
   );
   const running = tasks.some(({ id }) => stateOf(id) === "running");
   return {
-    start: ready.slice(0, Math.max(0, slots)).map(({ id }) => id),
-    cancel: doomed.map(({ id }) => id),
+    start: ready.slice(0, Math.max(0, slots)),
+    cancel: doomed,
     done: !running && pending.length === doomed.length,
   };
 };

@@ -162,10 +162,9 @@ const playGraph = (
   for (let round = 0; round <= tasks.length * 2; round++) {
     const running = tasks.filter(({ id }) => states[id] === "running").map(({ id }) => id);
     const step = scheduleGraph(tasks, states, most - running.length);
-    for (const id of step.cancel) states[id] = "cancelled";
+    for (const { id } of step.cancel) states[id] = "cancelled";
     if (step.done) return { states, starts, peak };
-    for (const id of step.start) {
-      const depends = tasks.find((each) => each.id === id)?.depends_on ?? [];
+    for (const { id, depends_on: depends } of step.start) {
       const settled = depends.every((each) => !["pending", "running"].includes(states[each] ?? ""));
       if (!settled) throw new Error(`${id} started before ${depends.join()} settled`);
       states[id] = "running";
@@ -276,7 +275,11 @@ test("AG-34: any graph ends; nothing starts early, twice or above the bound; onl
 
 test("AG-34: after a restart the scheduler says the same: what runs is not started again", () => {
   const tasks = [task("a"), task("b"), task("c", ["a"])];
-  expect(scheduleGraph(tasks, { a: "running" }, 4)).toEqual({ start: ["b"], cancel: [], done: false });
+  expect(scheduleGraph(tasks, { a: "running" }, 4)).toEqual({
+    start: [task("b")],
+    cancel: [],
+    done: false,
+  });
   expect(scheduleGraph(tasks, { a: "success", b: "running" }, 0)).toEqual({
     start: [],
     cancel: [],
