@@ -24,7 +24,7 @@ import {
   isOpenState,
 } from "../stores/graphs.ts";
 import type { Draft, DraftCall } from "../transaction/draft.ts";
-import { agentOf, appendMessage, emit, keepForRecall, threadOf, callOf } from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, keepForRecall, threadOf } from "../transaction/draft.ts";
 import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./admission.ts";
 import { parkCallOnChildren } from "./wait.ts";
 
@@ -198,7 +198,8 @@ const updateGraphWait = (draft: Draft, { id, thread, call }: GraphRun): void => 
     .filter(({ child, run }) => child?.node?.dispatch === id && run !== null)
     .map((each) => each.id);
   const children = { answer: "items", on_error: "collect", slots } as const;
-  callOf(draft, thread, call).wait = { on: "thread", children, until: null };
+  const waiting = findCall(threadOf(draft, thread).run, call);
+  if (waiting !== null) waiting.wait = { on: "thread", children, until: null };
 };
 
 /** Ends a graph whose tasks have all settled: the report is the call's result, or a message. */

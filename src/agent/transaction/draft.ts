@@ -231,13 +231,6 @@ export const runOf = (draft: Draft, id: string): DraftRun => {
 export const draftCallsOf = (run: DraftRun | null): readonly DraftCall[] =>
   run?.phase.at === "acting" ? run.phase.calls : [];
 
-/** Returns a call of a thread that is acting. */
-export const callOf = (draft: Draft, id: string, callId: string): DraftCall => {
-  const call = draftCallsOf(runOf(draft, id)).find((each) => each.call.id === callId);
-  if (call === undefined) throw new Error(`thread ${id} has no call ${callId}`);
-  return call;
-};
-
 /** Records that a notice is given in a run or in the session; returns false if it was given there before. */
 export const giveNotice = (to: Pick<DraftRun | DraftSession, "said">, notice: Notice): boolean => {
   if (to.said.includes(notice)) return false;

@@ -27,7 +27,7 @@ import { planAskOf } from "../state/phase.ts";
 import { openAskOf } from "../state/ask.ts";
 import { isSteeredByPerson } from "../state/thread.ts";
 import type { Draft, DraftCall } from "../transaction/draft.ts";
-import { agentOf, emit, threadOf, callOf, runOf, assign } from "../transaction/draft.ts";
+import { agentOf, emit, threadOf, runOf, assign } from "../transaction/draft.ts";
 import { lineageOf } from "../budgets/bounds.ts";
 
 /** Handles asks, which only people, clients or callers can answer. */
@@ -66,9 +66,13 @@ export const parkCallOnAnswer = (
   parkCallOnAsk(draft, threadId, call, subject);
 };
 
+/** Returns the call that an ask belongs to; null if it belongs to none or the call is over. */
+export const askedCallOf = (draft: Draft, { thread, call }: Ask): DraftCall | null =>
+  findCall(draft.state.threads[thread]?.run ?? null, call);
+
 /** Runs the call that asked again (null: without an answer); false if the call takes an answer as its result. */
 const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolean => {
-  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
+  const call = askedCallOf(draft, ask);
   if (call === null || !call.resumes || openAskOf(call.wait)?.ask !== ask.id) return false;
   const memo = { asked: call.memo, answer };
   assign(call, { ...askedCall, memo, resumes: false });
@@ -115,7 +119,7 @@ export const denialOf = (
 const settleAskedCall = (draft: Draft, ask: Ask, status: ResultStatus, text: string): void => {
   if (answerEffectQuestion(draft, ask, text)) return;
   if (status === "ok" && resumeWithAnswer(draft, ask, text)) return;
-  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
+  const call = askedCallOf(draft, ask);
   if (call === null) return;
   const durationMs = Math.max(0, draft.context.now - ask.opened_at);
   endCall(draft, ask.thread, call, {
@@ -174,7 +178,7 @@ export const judgeAtTurn = (draft: Draft, threadId: string, call: DraftCall): vo
  * call.
  */
 export const approveCall = (draft: Draft, { thread }: Ask, call: DraftCall): AnswerAction => {
-  if (agentOf(draft, thread).missing !== null) return { do: "start", changed: {} };
+  if (agentOf(draft, thread).missing !== null) return { do: "start", call, changed: {} };
   const plan = rejudgeCall(draft, thread, call);
   const { verdict, refusal, by, closed } = plan;
   if (verdict === "deny") {
@@ -182,7 +186,7 @@ export const approveCall = (draft: Draft, { thread }: Ask, call: DraftCall): Ans
     const text = refusal?.text ?? `denied: a rule forbids this call (${by})`;
     return { do: "settle", status: "denied", text };
   }
-  return { do: "start", changed: closed === undefined ? {} : { plan: { ...call.plan, closed } } };
+  return { do: "start", call, changed: closed === undefined ? {} : { plan: { ...call.plan, closed } } };
 };
 
 /** Lets a started call go on with other arguments, which are not permitted yet. */
@@ -209,7 +213,7 @@ const refuseRaise = (draft: Draft, ask: Ask): Json => {
 type NoAnswer = "expired" | "cancelled";
 
 const approvalDefaultOf = (draft: Draft, ask: Ask, why: NoAnswer): AnswerAction => {
-  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
+  const call = askedCallOf(draft, ask);
   const { onTimeout } = agentOf(draft, ask.thread).approvalTimeout(ask.approval?.rule ?? "");
   if (onTimeout === "approve" && call !== null) return approveCall(draft, ask, call);
   const what =
@@ -277,7 +281,11 @@ export const expireAsk = (draft: Draft, ask: Ask): void => {
 export type AnswerAction =
   | { readonly do: "settle"; readonly status: ResultStatus; readonly text: string }
   /** The call may run, as written or as the approver changed it. */
-  | { readonly do: "start"; readonly changed: Partial<Pick<Call, "edited" | "moved" | "plan">> }
+  | {
+      readonly do: "start";
+      readonly call: DraftCall;
+      readonly changed: Partial<Pick<Call, "edited" | "moved" | "plan">>;
+    }
   /** The limit is in its own unit: tokens, 10⁻⁹ USD, milliseconds, calls or turns. */
   | { readonly do: "raise"; readonly limit: number }
   | { readonly do: "plan"; readonly decision: PlanDecision }
@@ -289,7 +297,7 @@ const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
       settleAskedCall(draft, ask, effect.status, effect.text);
       return;
     case "start":
-      assign(callOf(draft, ask.thread, ask.call), { ...approvedCall, ...effect.changed });
+      assign(effect.call, { ...approvedCall, ...effect.changed });
       return;
     case "raise":
       closeRaise(draft, ask);

@@ -1,15 +1,14 @@
 import * as z from "zod";
-import { findCall } from "../../agent/calls/tool-calls.ts";
 import { recordSignIn } from "../../agent/hooks/servers.ts";
 import { advanceSession } from "../../agent/loop/advance.ts";
 import type { Ask } from "../../agent/state/ask.ts";
-import type { Call, CallPlan } from "../../agent/state/call.ts";
+import type { CallPlan } from "../../agent/state/call.ts";
 import { interruptRule } from "../../agent/state/call.ts";
 import type { Grant, Session } from "../../agent/state/session.ts";
 import type { Draft, DraftCall } from "../../agent/transaction/draft.ts";
 import { threadOf } from "../../agent/transaction/draft.ts";
 import type { AnswerAction } from "../../agent/turn/ask-answers.ts";
-import { approveCall, answerAsk, isPlanAsk, rejudgeCall } from "../../agent/turn/ask-answers.ts";
+import { approveCall, answerAsk, askedCallOf, isPlanAsk, rejudgeCall } from "../../agent/turn/ask-answers.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { utf8Length } from "../../chat/tokens.ts";
@@ -80,12 +79,12 @@ const resolveQuestion = ({ question }: Ask, given: GivenAnswer): AnswerAction =>
   };
 };
 
-const resolveEdit = (draft: Draft, ask: Ask, call: Call, input: Json | undefined): AnswerAction => {
+const resolveEdit = (draft: Draft, ask: Ask, call: DraftCall, input: Json | undefined): AnswerAction => {
   if (input === undefined) return refuseAnswer("/input", "give the changed arguments");
   const args = JSON.stringify(input);
   const plan = rejudgeCall(draft, ask.thread, { ...call, edited: args, moved: null });
   if (plan.refusal !== undefined) return refuseAnswer("/input", plan.refusal.problem ?? plan.refusal.text);
-  return { do: "start", changed: { edited: args, moved: null, plan } };
+  return { do: "start", call, changed: { edited: args, moved: null, plan } };
 };
 
 const longestPlan = 100_000;
@@ -147,7 +146,7 @@ const resolveAnswer = (draft: Draft, ask: Ask, given: GivenAnswer): AnswerAction
   if (ask.kind === "authorization") return resolveAuthorization(given);
   if (ask.kind === "budget") return resolveRaise(ask, given);
   if (isPlanAsk(draft, ask)) return resolvePlan(given);
-  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
+  const call = askedCallOf(draft, ask);
   return call === null
     ? refuse("ask_expired", "the call of this ask is over")
     : resolveApproval(draft, ask, call, given);
@@ -192,15 +191,14 @@ const answerClosedAsk = (draft: Draft, ask: Ask, given: GivenAnswer): CommandAns
 type LastingGrant = Pick<Grant, "scope" | "tool" | "pattern">;
 
 /** Returns the grant that an ask offered, or null if it offered none or the call was edited to something else. */
-const offeredBy = ({ approval }: Ask, plan: CallPlan | undefined): CallPlan["remember"] => {
+const offeredBy = ({ approval }: Ask, { remember: now }: CallPlan): CallPlan["remember"] => {
   const shown = approval?.remember ?? null;
-  const now = plan?.remember ?? null;
   return shown !== null && now?.tool === shown.tool && now.pattern === shown.pattern ? shown : null;
 };
 
 /** Returns the lasting permission that an answer gives; null if it is for this call only. */
 const lastingOf = (
-  { draft, principal }: WriteContext,
+  { principal }: WriteContext,
   ask: Ask,
   given: GivenAnswer,
   effect: AnswerAction,
@@ -213,15 +211,14 @@ const lastingOf = (
       "a browser token decides for its own session alone: send session, or answer with a key",
     );
   if (effect.do !== "start" || remember === "once") return null;
-  const call = findCall(threadOf(draft, ask.thread).run, ask.call);
-  const offered = offeredBy(ask, effect.changed.plan ?? call?.plan);
+  const offered = offeredBy(ask, effect.changed.plan ?? effect.call.plan);
   return offered === null ? null : { scope: remember, ...offered };
 };
 
 /** Answers the other open approvals that grants now cover. */
 const settleCovered = ({ draft, principal }: WriteContext): void => {
   for (const other of Object.values(draft.state.asks)) {
-    const waiting = findCall(draft.state.threads[other.thread]?.run ?? null, other.call);
+    const waiting = askedCallOf(draft, other);
     // The repetition of an interrupted call needs its own answer, whatever grants allow.
     if (other.kind !== "approval" || waiting === null || waiting.plan.by === interruptRule) continue;
     const { verdict, refusal } = rejudgeCall(draft, other.thread, waiting);
