@@ -12,7 +12,7 @@ import { freshRun } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { assignmentProblem } from "../stores/tasks.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { agentOf, threadOf } from "../transaction/draft.ts";
+import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import type { Call } from "../state/call.ts";
 import { childId } from "./start.ts";
@@ -111,11 +111,17 @@ const wholeRefusal = (draft: Draft, caller: Thread, tasks: readonly ChildTask[])
   return self ? selfRefusal(delegation) : null;
 };
 
-const findPersistentThread = (draft: Draft, caller: string, agent: string): Thread | null =>
-  Object.values(draft.state.threads).find(
-    (thread) =>
-      thread.parent?.thread === caller && thread.child?.persistent === true && thread.agent === agent,
-  ) ?? null;
+/** Finds the thread of an earlier call that goes on with a task; null if a new one does it. */
+const findKeptThread = (
+  draft: Draft,
+  caller: string,
+  agent: string,
+  { persistent }: ChildTask,
+): Thread | null => {
+  const isKept = ({ parent, child, agent: name }: Thread): boolean =>
+    parent?.thread === caller && child?.persistent === true && name === agent;
+  return persistent === true ? (Object.values(draft.state.threads).find(isKept) ?? null) : null;
+};
 
 /** Returns whether the child runs in the background, by its agent's rule or its caller's choice. */
 const isBackground = ({ callable }: Delegation, name: string, task: ChildTask): boolean =>
@@ -214,6 +220,7 @@ export const planChildren = (
   const { delegation } = agentOf(draft, threadId);
   const whole = wholeRefusal(draft, caller, tasks);
   if (whole !== null) return whole;
+  const { id: run } = runOf(draft, threadId);
   const busy = new Set<string>();
   const slots = tasks.map((task, index): PlannedChild | ChildItem => {
     if (task.invalid !== undefined) return errorItem(task, refuse("invalid_arguments", task.invalid));
@@ -222,7 +229,7 @@ export const planChildren = (
         ? caller.agent
         : resolveAgentName(delegation, caller.agent, task.agent, ["task", task.task]);
     if (typeof agent !== "string") return errorItem(task, agent);
-    const kept = task.persistent === true ? findPersistentThread(draft, threadId, agent) : null;
+    const kept = findKeptThread(draft, threadId, agent, task);
     const callerConstraints = callerConstraintsFor(caller, delegation, task);
     const problem =
       taskRefusal(delegation, agent, task) ??
@@ -231,7 +238,7 @@ export const planChildren = (
       budgetRefusal(draft, caller, { agent, callerConstraints, task });
     if (problem !== null) return errorItem({ ...task, agent }, problem);
     if (task.persistent === true) busy.add(agent);
-    const id = kept?.id ?? childId(threadId, caller.run?.id ?? "", call.id, String(index));
+    const id = kept?.id ?? childId(threadId, run, call.id, String(index));
     const background = isBackground(delegation, agent, task);
     return { id, agent, task, callerConstraints, background };
   });

@@ -316,6 +316,19 @@ const judgeCall = (draft: Draft, threadId: string, call: JudgedCall, known: Judg
   return { notes, until, end };
 };
 
+/** Adds the notes; a call that may run waits until the time that the guards ask for. */
+const applyRemarks = (
+  draft: Draft,
+  threadId: string,
+  call: DraftCall,
+  { notes, until }: Judgement,
+  isRefused: boolean,
+): void => {
+  if (notes.length > 0) call.note = notes.join("\n");
+  if (!isRefused && until > draft.context.now && call.plan.refusal === undefined)
+    parkCall(draft, threadId, call, { on: "time", until });
+};
+
 /** Judges the planned calls of a reply in order before any starts. A veto keeps the warnings. */
 export const judgeCalls = (draft: Draft, threadId: string): void => {
   if (agentOf(draft, threadId).guards.length === 0) return;
@@ -331,10 +344,8 @@ export const judgeCalls = (draft: Draft, threadId: string): void => {
   }
   const end = judgements.at(-1)?.end ?? null;
   for (const [at, call] of planned.entries()) {
-    const { notes = [], until = 0 } = judgements[at] ?? {};
-    if (notes.length > 0) call.note = notes.join("\n");
-    if (end === null && until > draft.context.now && call.plan.refusal === undefined)
-      parkCall(draft, threadId, call, { on: "time", until });
+    const judgement = judgements[at];
+    if (judgement !== undefined) applyRemarks(draft, threadId, call, judgement, end !== null);
   }
   if (end !== null) applyRefusal(draft, threadId, end);
 };
