@@ -15,21 +15,13 @@ import type { Draft } from "../transaction/draft.ts";
 import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import type { Call } from "../state/call.ts";
-import { childId } from "./start.ts";
+import type { ToolCallPart } from "../../chat/message.ts";
+import type { ChildStart } from "./start.ts";
+import { childId, taskDeadlineOf } from "./start.ts";
 
 /** Decides which tasks of a call may start, before anything does. */
 
-export interface PlannedChild {
-  /** Its thread, which is new or goes on from an earlier call. */
-  readonly id: string;
-  readonly agent: string;
-  readonly task: ChildTask;
-  readonly callerConstraints: CallerConstraints;
-  /** Whether the caller does not wait for the child. */
-  readonly background: boolean;
-}
-
-type ChildPlan = { readonly ok: true; readonly slots: readonly (PlannedChild | ChildItem)[] } | Refusal;
+type ChildPlan = { readonly ok: true; readonly slots: readonly (ChildStart | ChildItem)[] } | Refusal;
 
 /** Returns the run of `main` in whose tree a thread counts. */
 export const rootOf = ({ child, run }: Thread): string => child?.root ?? run?.id ?? "";
@@ -88,11 +80,11 @@ export const callRefusal = (draft: Draft, caller: Thread, count: number): Refusa
 export const budgetRefusal = (
   draft: Draft,
   caller: Thread,
-  { agent: name, callerConstraints, task }: Pick<PlannedChild, "agent" | "callerConstraints" | "task">,
+  { agent: name, task, context, child }: ChildStart,
 ): Refusal | null => {
-  const agent = draft.context.agents({ agent: name, child: { callerConstraints } });
+  const agent = draft.context.agents({ agent: name, child });
   const { tokens } = agent.system({ depth: caller.depth + 1, light: false });
-  const taskTokens = draft.context.estimate([{ type: "text", text: task.context + task.task }]);
+  const taskTokens = draft.context.estimate([{ type: "text", text: context + task }]);
   const check = checkTurnBudget(draft, caller.id, agent, 0, tokens + taskTokens);
   return check.is !== "reached" || check.reached.ask
     ? null
@@ -209,6 +201,32 @@ const busyRefusal = (
   return refuse("child_busy", sentence);
 };
 
+/** Plans the start of an agent for a task of a call. */
+const planStart = (
+  draft: Draft,
+  caller: Thread,
+  call: ToolCallPart,
+  task: ChildTask,
+  { id, agent }: Pick<ChildStart, "id" | "agent">,
+): ChildStart => {
+  const { delegation } = agentOf(draft, caller.id);
+  return {
+    id,
+    agent,
+    parent: { thread: caller.id, call: call.id },
+    task: task.task,
+    context: task.context,
+    child: {
+      callerConstraints: callerConstraintsFor(caller, delegation, task),
+      root: rootOf(caller),
+      awaitedBy: isBackground(delegation, agent, task) ? null : call.id,
+      taskId: task.task_id ?? null,
+      persistent: task.persistent === true,
+      deadline: taskDeadlineOf(draft, task.timeout_seconds),
+    },
+  };
+};
+
 /** Plans each task of a call in input order; nothing is started yet. */
 export const planChildren = (
   draft: Draft,
@@ -222,7 +240,7 @@ export const planChildren = (
   if (whole !== null) return whole;
   const { id: run } = runOf(draft, threadId);
   const busy = new Set<string>();
-  const slots = tasks.map((task, index): PlannedChild | ChildItem => {
+  const slots = tasks.map((task, index): ChildStart | ChildItem => {
     if (task.invalid !== undefined) return errorItem(task, refuse("invalid_arguments", task.invalid));
     const agent =
       task.agent === null
@@ -230,17 +248,16 @@ export const planChildren = (
         : resolveAgentName(delegation, caller.agent, task.agent, ["task", task.task]);
     if (typeof agent !== "string") return errorItem(task, agent);
     const kept = findKeptThread(draft, threadId, agent, task);
-    const callerConstraints = callerConstraintsFor(caller, delegation, task);
+    const id = kept?.id ?? childId(threadId, run, call.id, String(index));
+    const start = planStart(draft, caller, call, task, { id, agent });
     const problem =
       taskRefusal(delegation, agent, task) ??
       boardRefusal(draft, threadId, tasks.slice(0, index), task) ??
       busyRefusal(agent, task, busy, kept) ??
-      budgetRefusal(draft, caller, { agent, callerConstraints, task });
+      budgetRefusal(draft, caller, start);
     if (problem !== null) return errorItem({ ...task, agent }, problem);
     if (task.persistent === true) busy.add(agent);
-    const id = kept?.id ?? childId(threadId, run, call.id, String(index));
-    const background = isBackground(delegation, agent, task);
-    return { id, agent, task, callerConstraints, background };
+    return start;
   });
   return { ok: true, slots };
 };

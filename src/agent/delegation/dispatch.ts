@@ -7,6 +7,7 @@ import type { Refusal } from "../../tools/errors.ts";
 import { errorText, refuse } from "../../tools/errors.ts";
 import { answerCall, endCall, createCallResult, elapsedOf, findCall } from "../calls/tool-calls.ts";
 import { childOutput } from "../context/reports.ts";
+import type { ChildStart } from "./start.ts";
 import { notifyThread, childId, stripIds, startChild, findChildRecord, taskDeadlineOf } from "./start.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
 import type { GraphState } from "../state/events.ts";
@@ -138,21 +139,15 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
     const reason = `too_many_children: this run may start ${delegation.maxThreads} agents`;
     return settleNode(draft, run, task, { state: "failed", reason });
   }
-  const { agent } = task;
   const filled = (text: string): string =>
     task.interpolate ? interpolateOutputs(text, (id) => outcomeOf(draft, run, id)) : text;
-  const given = { agent, task: filled(task.message), context: filled(task.context) };
+  const given = { agent: task.agent, task: filled(task.message), context: filled(task.context) };
   const callerConstraints = { ...callerConstraintsFor(caller, delegation, given), interactive: false };
-  const broke = budgetRefusal(draft, caller, { agent, callerConstraints, task: given });
-  if (broke !== null)
-    return settleNode(draft, run, task, { state: "failed", reason: errorText(broke.code, broke.sentence) });
   const child = childId(run.thread, run.id, run.call, task.id);
-  startChild(draft, {
+  const start: ChildStart = {
+    ...given,
     id: child,
-    agent,
     parent: { thread: run.thread, call: run.call },
-    task: given.task,
-    context: given.context,
     child: {
       callerConstraints,
       root: run.root,
@@ -160,7 +155,11 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
       node: { dispatch: run.id, task: task.id },
       deadline: taskDeadlineOf(draft, task.timeout_seconds),
     },
-  });
+  };
+  const broke = budgetRefusal(draft, caller, start);
+  if (broke !== null)
+    return settleNode(draft, run, task, { state: "failed", reason: errorText(broke.code, broke.sentence) });
+  startChild(draft, start);
   return withNode(run, task.id, { state: "running", child, startedAt: now });
 };
 

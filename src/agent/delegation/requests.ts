@@ -11,7 +11,8 @@ import { agentOf, changeChild, threadOf } from "../transaction/draft.ts";
 import { dispatchGraph } from "./dispatch.ts";
 import { requestHandover } from "./end.ts";
 import { askCaller, answerQuestion, liveChildItem, parkCallOnChildren, answerWait } from "./wait.ts";
-import { findChildRecord, startChild, notifyThread, taskDeadlineOf } from "./start.ts";
+import type { ChildStart } from "./start.ts";
+import { findChildRecord, startChild, notifyThread } from "./start.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
@@ -23,8 +24,7 @@ import { isEnded } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
 import { isAskingCaller } from "../state/thread.ts";
 import { noSpending } from "../state/budget.ts";
-import type { PlannedChild } from "./admission.ts";
-import { planChildren, rootOf } from "./admission.ts";
+import { planChildren } from "./admission.ts";
 
 /** Does what calls ask of the session itself, in the commit that starts them. */
 
@@ -242,28 +242,7 @@ const cancelOwnChild = (
 
 /** Checks a call that starts other agents as a whole; then parks it and starts its children in one commit. */
 
-const isPlanned = (slot: PlannedChild | ChildItem): slot is PlannedChild => "callerConstraints" in slot;
-
-const startPlannedChild = (
-  draft: Draft,
-  parent: { readonly thread: string; readonly call: string },
-  { id, task, agent, callerConstraints, background }: PlannedChild,
-): void =>
-  startChild(draft, {
-    id,
-    agent,
-    parent,
-    task: task.task,
-    context: task.context,
-    child: {
-      callerConstraints,
-      root: rootOf(threadOf(draft, parent.thread)),
-      awaitedBy: background ? null : parent.call,
-      taskId: task.task_id ?? null,
-      persistent: task.persistent === true,
-      deadline: taskDeadlineOf(draft, task.timeout_seconds),
-    },
-  });
+const isPlanned = (slot: ChildStart | ChildItem): slot is ChildStart => "parent" in slot;
 
 /** Starts the children of a call, or answers why none starts. */
 export const startChildren = (
@@ -280,17 +259,16 @@ export const startChildren = (
     answerCall(draft, threadId, call, nothing, false);
     return;
   }
-  const parent = { thread: threadId, call: call.call.id };
   const slots = plan.slots.map((slot): string | ChildItem => {
     if (!isPlanned(slot)) return slot;
-    const { id, agent, background } = slot;
-    return background ? { agent, child: id, state: "running" } : id;
+    const { id, agent, child } = slot;
+    return child.awaitedBy === null ? { agent, child: id, state: "running" } : id;
   });
   const children = { answer, on_error, slots };
   const waiting = slots.some((slot) => typeof slot === "string");
   if (waiting) parkCallOnChildren(draft, threadId, call, children);
   for (const slot of plan.slots) {
-    if (isPlanned(slot)) startPlannedChild(draft, parent, slot);
+    if (isPlanned(slot)) startChild(draft, slot);
   }
   if (waiting) return;
   call.wait = { on: "thread", children, until: null };

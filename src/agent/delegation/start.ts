@@ -16,7 +16,9 @@ import { childItemOf } from "../context/reports.ts";
 
 /** Starts a called thread in one commit with its row, its first messages and its run; reports to its caller. */
 
-interface ChildStart {
+/** Planned start of a called agent, by a call or by a task graph. */
+export interface ChildStart {
+  /** Its thread, which is new or goes on from an earlier call. */
   readonly id: string;
   readonly agent: string;
   /** The caller's thread and call. */
