@@ -24,9 +24,8 @@ import { isSteeredByPerson } from "../state/thread.ts";
 const itemsOfReply = (run: Run, attempt: number, reply: Completion): readonly OpenedItem[] =>
   reply.parts.flatMap((part, index): OpenedItem[] => {
     const id = itemId(run, attempt, index);
-    if (part.type === "text") return [{ id, kind: "text", preview: preview(part.text), call: null }];
-    if (part.type === "reasoning")
-      return [{ id, kind: "reasoning", preview: preview(part.text), call: null }];
+    if (part.type === "text" || part.type === "reasoning")
+      return [{ id, kind: part.type, preview: preview(part.text), call: null }];
     if (part.type === "tool_call")
       return [{ id, kind: "tool_input", preview: "", call: { id: part.id, name: part.name } }];
     return [];
