@@ -34,7 +34,7 @@ interface AnthropicTexts {
 
 export type AnthropicFragment = Fragment<AnthropicTexts>;
 
-const cacheFragments = createFragmentCache<AnthropicTexts>();
+const serialiseMessages = createFragmentCache<AnthropicTexts>();
 
 const textBlock = (value: string): string => `{"type":"text","text":${quoteJson(value)}}`;
 
@@ -154,12 +154,13 @@ const assemble = (role: Message["role"], results: readonly string[], others: rea
   return { text, results: text.slice(from, from + led), others: text.slice(rest, -2) };
 };
 
-/** Creates the serialiser of a request's messages, with their thinking or without it. */
-export const createAnthropicFragmenter = (
+/** Serialises messages of a request, with their thinking or without it. */
+export const serialiseAnthropic = (
+  messages: readonly Message[],
+  thinks: boolean,
   request: ModelRequest,
   target: WireTarget,
-  thinks: boolean,
-): ((message: Message) => AnthropicFragment) =>
-  cacheFragments(`${targetKey(request, target)}${thinks ? "t" : ""}`, (message) =>
+): readonly AnthropicFragment[] =>
+  serialiseMessages(`${targetKey(request, target)}${thinks ? "t" : ""}`, messages, (message) =>
     buildFragment(message, request, target, thinks),
   );

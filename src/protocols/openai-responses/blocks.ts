@@ -27,7 +27,7 @@ interface ResponsesTexts {
 
 export type ResponsesFragment = Fragment<ResponsesTexts>;
 
-const cacheFragments = createFragmentCache<ResponsesTexts>();
+const serialiseMessages = createFragmentCache<ResponsesTexts>();
 
 const inputText = (text: string): InputContent => ({ type: "input_text", text });
 
@@ -134,12 +134,14 @@ const itemsOf = (message: Message, request: ModelRequest, target: WireTarget): s
   ];
 };
 
-/** Creates the serialiser of a request's messages. */
-export const createResponsesFragmenter = (
+/** Serialises the messages of a request. */
+export const serialiseResponses = (
   request: ModelRequest,
   target: WireTarget,
-): ((message: Message) => ResponsesFragment) => {
+): readonly ResponsesFragment[] => {
   const { images, documents } = target.capabilities;
   const key = [`${target.provider}/${request.model}`, images, documents].join();
-  return cacheFragments(key, (message) => ({ text: itemsOf(message, request, target).join(",") }));
+  return serialiseMessages(key, request.messages, (message) => ({
+    text: itemsOf(message, request, target).join(","),
+  }));
 };

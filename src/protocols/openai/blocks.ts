@@ -29,7 +29,7 @@ interface OpenAiTexts {
 
 export type OpenAiFragment = Fragment<OpenAiTexts>;
 
-const cacheFragments = createFragmentCache<OpenAiTexts>();
+const serialiseMessages = createFragmentCache<OpenAiTexts>();
 
 /** Google's placeholder for a call without a signature of its own. */
 const noSignature = "skip_thought_signature_validator";
@@ -160,9 +160,8 @@ const targetKey = (request: ModelRequest, { provider, capabilities, traits }: Wi
     traits.strictTurns,
   ].join();
 
-/** Creates the serialiser of a request's messages. */
-export const createOpenAiFragmenter = (
-  request: ModelRequest,
-  target: WireTarget,
-): ((message: Message) => OpenAiFragment) =>
-  cacheFragments(targetKey(request, target), (message) => buildFragment(message, request, target));
+/** Serialises the messages of a request. */
+export const serialiseOpenAi = (request: ModelRequest, target: WireTarget): readonly OpenAiFragment[] =>
+  serialiseMessages(targetKey(request, target), request.messages, (message) =>
+    buildFragment(message, request, target),
+  );
