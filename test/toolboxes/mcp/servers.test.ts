@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Tool } from "@modelcontextprotocol/server";
+import { inputRequired } from "@modelcontextprotocol/server";
 import { expect, onTestFinished, test } from "vitest";
 import { eventsOf, lastEvent, say } from "../../engine/harness.ts";
 import { createEngine } from "../../../src/engine/create.ts";
@@ -92,6 +93,29 @@ test("TB-4 TB-25: a list that changes is declared from the next run on, and neve
   expect(declared(bench)).toEqual(["sea__look", "sea__more"]);
 });
 
+test("★ TB-25: a list that changes beside a question of the server is fetched before the next run", async () => {
+  let tools = [textTool("look")];
+  const server = await serverOf({
+    tools: () => tools,
+    call: async (_name, _args, { mcpReq }) => {
+      if (mcpReq.inputResponses !== undefined) return textResult("seen");
+      tools = [textTool("look"), textTool("more")];
+      await mcpReq.notify({ method: "notifications/tools/list_changed" });
+      const requestedSchema = { type: "object", properties: {} };
+      const ask = inputRequired.elicit({ message: "Really?", requestedSchema } as never);
+      return inputRequired({ requestState: "s", inputRequests: { ask } });
+    },
+  });
+  const bench = await lookingBench(server, 2, { keys: ", new_tools: allow" });
+  await say(bench);
+  const { id } = lastEvent(bench, "ask_user")["ask"] as { readonly id: string };
+  bench.ok("answer", { ask: id, decision: "answer", text: "accept" });
+  await bench.idle();
+  expect(lastEvent(bench, "tool_call_end")["output"]).toBe("seen");
+  await say(bench, "Again");
+  expect(declared(bench)).toEqual(["sea__look", "sea__more"]);
+});
+
 test("★ TB-25: one of two servers down: the session works with the other, and says once which is missing", async () => {
   const server = await lookServer();
   const dead = await lookServer();
@@ -142,6 +166,44 @@ test("TB-25: a server that dies: its cached tools answer unavailable without a r
     "failed",
     "connected",
   ]);
+});
+
+/** What two runs came to whose first call the server lets time out; the answer to that call may have begun. */
+const timeOut = async (keys: string, hasBegun: boolean) => {
+  let calls = 0;
+  const server = await serverOf({
+    tools: () => [textTool("look", { annotations: { readOnlyHint: true } })],
+    call: () => textResult("seen"),
+    before: ({ rpc, params }, response) => {
+      if (rpc !== "tools/call" || ++calls > 1) return false;
+      const { progressToken } = params["_meta"] as { readonly progressToken: unknown };
+      const progress = { method: "notifications/progress", params: { progressToken, progress: 1 } };
+      const event = `data: ${JSON.stringify({ jsonrpc: "2.0", ...progress })}\n\n`;
+      if (hasBegun) response.writeHead(200, { "content-type": "text/event-stream" }).write(event);
+      return true;
+    },
+  });
+  const bench = await lookingBench(server, 2, { keys });
+  bench.send("Go");
+  await expect.poll(() => [calls, bench.deltas.some(({ data }) => data === "1\n")]).toEqual([1, hasBegun]);
+  await bench.tick(60_000);
+  await bench.idle();
+  const { outcome } = lastEvent(bench, "tool_call_end");
+  await say(bench, "Again");
+  const { output } = lastEvent(bench, "tool_call_end");
+  const states = eventsOf(bench, "mcp_status").map(({ state }) => state);
+  return { calls, outcome, output: String(output).slice(0, 11), states };
+};
+
+test("★ TB-25: a server that accepts a call and never answers is paused, so that the next run does not wait for it again", async () => {
+  const paused = { calls: 1, output: "unavailable", states: ["connected", "failed"] };
+  expect(await timeOut("", false)).toEqual({ ...paused, outcome: "unknown" });
+  expect(await timeOut(", trust: true", false)).toEqual({ ...paused, outcome: "error" });
+});
+
+test("TB-25: a server that has begun to answer is slow, not dead: a call that times out pauses nothing", async () => {
+  const used = { calls: 2, outcome: "unknown", output: "seen", states: ["connected"] };
+  expect(await timeOut("", true)).toEqual(used);
 });
 
 test("TB-25: calls that fail together are one failure of their server: it is asked again after 30 s", async () => {
