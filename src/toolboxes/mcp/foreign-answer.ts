@@ -23,23 +23,31 @@ export class ForeignAnswer extends Error {
   }
 }
 
-const isRequest = ({ method, body }: RequestInit): boolean => {
-  if (method !== "POST" || typeof body !== "string") return false;
+/** Returns the id of a request; undefined for other messages. */
+const requestIdOf = ({ method, body }: RequestInit): Json | undefined => {
+  if (method !== "POST" || typeof body !== "string") return undefined;
   const message = fieldsOf(parseJson(body) ?? null);
-  return message["id"] !== undefined && message["method"] !== undefined;
+  return message["method"] === undefined ? undefined : message["id"];
 };
 
 const isMessage = (value: Json): boolean => fieldsOf(value)["jsonrpc"] === "2.0";
 
-const holdsMessages = (text: string): boolean => {
-  const value = parseJson(text, Infinity) ?? null;
-  return Array.isArray(value) ? value.every(isMessage) : isMessage(value);
+const holdsMessages = (value: Json): boolean =>
+  Array.isArray(value) ? value.every(isMessage) : isMessage(value);
+
+/** Returns whether a message is an error that does not say which request it answers. */
+const isUnaddressed = (value: Json): boolean => {
+  const { id = null, error } = fieldsOf(value);
+  return id === null && error !== undefined;
 };
 
 /** Returns the type of a body without its parameters. */
 const mediaTypeOf = (type: string | null): string => (type ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
-/** Wraps a fetch so that a successful answer to a request that is neither messages nor a stream rejects. */
+/**
+ * Wraps a fetch so that a successful answer to a request that is neither messages nor a stream rejects. An error
+ * without an id gets the one of the request, since the library knows its answer by nothing else.
+ */
 export const requireMessages =
   (fetch: FetchLike): FetchLike =>
   async (url, init) => {
@@ -47,8 +55,11 @@ export const requireMessages =
     const { ok, status, statusText, headers } = response;
     const type = headers.get("content-type");
     const media = mediaTypeOf(type);
-    if (!ok || status === 202 || media === "text/event-stream" || !isRequest(init ?? {})) return response;
+    const id = requestIdOf(init ?? {});
+    if (!ok || status === 202 || media === "text/event-stream" || id === undefined) return response;
     const text = await response.text();
-    if (media !== "application/json" || !holdsMessages(text)) throw new ForeignAnswer(type, text);
-    return new Response(text, { status, statusText, headers });
+    const value = parseJson(text, Infinity) ?? null;
+    if (media !== "application/json" || !holdsMessages(value)) throw new ForeignAnswer(type, text);
+    const addressed = isUnaddressed(value) ? JSON.stringify({ ...fieldsOf(value), id }) : text;
+    return new Response(addressed, { status, statusText, headers });
   };

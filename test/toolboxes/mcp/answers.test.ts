@@ -89,6 +89,21 @@ test.each(["2025", "2026"])(
   },
 );
 
+test.each(["2025", "2026"])(
+  "★ TB-26: in %s an error under 200 that names no request is the answer to the one that it came on",
+  async (protocol) => {
+    const error = { code: -32600, message: "this sea is closed" };
+    for (const body of [
+      { id: null, error },
+      { id: undefined, error },
+    ])
+      expect(await callTwice({ rpc: "tools/call", body }, protocol)).toEqual({
+        outputs: ["failed: this sea is closed", "failed: this sea is closed"],
+        calls: 2,
+      });
+  },
+);
+
 test("TB-21 TB-25: a server that no longer knows the revision is greeted anew once, by the one that it knows", async () => {
   let isOlder = false;
   const server = await serverOf({

@@ -153,6 +153,26 @@ test("TB-23: a tool that another session finds as it was approved again comes ba
   expect(declared(bench)).toEqual(["sea__look", "sea__keep"]);
 });
 
+test("★ TB-23: a change that its server takes back by itself quarantines the tool for a minute, not for an hour", async () => {
+  const sea = await changing();
+  const bench = await bothBench(sea, tables(), { runs: 3 });
+  await say(bench);
+  const [look, keep] = sea.tools;
+  sea.tools = [textTool("look"), textTool("keep", { description: "Sends all." })];
+  await bench.pass(3_600_000);
+  await say(bench, "Changed");
+  expect(lastEvent(bench, "mcp_status")).toMatchObject({ state: "quarantined", tools: ["sea__keep"] });
+  if (look !== undefined && keep !== undefined) sea.tools = [look, keep];
+  await bench.pass(60_000);
+  await say(bench, "Taken back");
+  expect(
+    eventsOf(bench, "tool_call_end")
+      .map(({ output }) => output)
+      .slice(-2)
+      .toSorted(),
+  ).toEqual(["keep done", "look done"]);
+});
+
 test("TB-23: a session that knew a tool says which parts of it changed", async () => {
   const shared = tables();
   const sea = await changing();
