@@ -230,22 +230,16 @@ interface ServerAccess {
   readonly endpointOf: (reach: CallReach) => Promise<McpEndpoint>;
 }
 
-/**
- * Creates the tool that calls a server's. Its arguments are checked against the server's schema before they are
- * sent.
- */
-export const createServerTool = (
-  server: McpServer,
-  tool: ServerTool,
-  { client, sealer, endpointOf }: ServerAccess,
-): Tool => {
-  const { name, description, schema, quarantined } = tool;
-  const safety = safetyOf(server, tool);
-  const callServer = async (
-    args: unknown,
-    context: ToolContext,
-    progress: CallProgress,
-  ): Promise<ToolOutput | Parked> => {
+type ServerCaller = (
+  args: unknown,
+  context: ToolContext,
+  progress: CallProgress,
+) => Promise<ToolOutput | Parked>;
+
+/** Creates the function that makes one call of a tool and reports what it ended in. */
+const createServerCaller =
+  (server: McpServer, tool: ServerTool, { client, sealer, endpointOf }: ServerAccess): ServerCaller =>
+  async (args, context, progress) => {
     const pause = pauseOf(server, context);
     if (pause !== null) return pause;
     const { connection, waits, ...reach } = context.server ?? unknownServer;
@@ -267,7 +261,7 @@ export const createServerTool = (
       answers,
       context: shown,
     };
-    const report = await send(safety, call);
+    const report = await send(safetyOf(server, tool), call);
     const { end, listChanged } = redact(report);
     if (end.kind !== "question") return outputOf(server, listChanged, end, progress);
     const given = report.end.kind === "question" ? report.end.state : null;
@@ -275,6 +269,15 @@ export const createServerTool = (
     const next = answerAsking(server.name, { ...end, state }, wait, context);
     return { ...next, server: { listChanged, failure: null } };
   };
+
+/**
+ * Creates the tool that calls a server's. Its arguments are checked against the server's schema before they are
+ * sent.
+ */
+export const createServerTool = (server: McpServer, tool: ServerTool, access: ServerAccess): Tool => {
+  const { name, description, schema, quarantined } = tool;
+  const safety = safetyOf(server, tool);
+  const callServer = createServerCaller(server, tool, access);
   const run = async (args: unknown, context: ToolContext): Promise<ToolOutput | Parked> => {
     const memo = context.memo.get();
     const login = loginSchema.safeParse(memo).data;
