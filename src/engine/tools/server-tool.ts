@@ -240,8 +240,6 @@ type ServerCaller = (
 const createServerCaller =
   (server: McpServer, tool: ServerTool, { client, sealer, endpointOf }: ServerAccess): ServerCaller =>
   async (args, context, progress) => {
-    const pause = pauseOf(server, context);
-    if (pause !== null) return pause;
     const { connection, waits, ...reach } = context.server ?? unknownServer;
     if (client === null) return unreachable(server.name, "this deployment contains no MCP client");
     const endpoint = await endpointOf(reach).catch(errorMessageOf);
@@ -287,8 +285,11 @@ export const createServerTool = (server: McpServer, tool: ServerTool, access: Se
       return callServer(args, context, { wait, logins: count });
     }
     const next = continueQuestions(server.name, memo);
-    if (next !== null && next.do !== "call") return carryOut(next);
-    return callServer(args, context, { wait: next?.wait ?? null, logins: 0 });
+    // What somebody has answered is sent even in a pause, since it would be lost.
+    if (next === null)
+      return pauseOf(server, context) ?? callServer(args, context, { wait: null, logins: 0 });
+    if (next.do !== "call") return carryOut(next);
+    return callServer(args, context, { wait: next.wait, logins: 0 });
   };
   return {
     name,

@@ -193,6 +193,39 @@ test("TB-26 SE-28: nobody answers, or nobody can: the server is told that the qu
   expect(output(alone)).toBe('["opaque-state",{"action":"cancel"}]');
 });
 
+test("★ TB-25 TB-26: an answer reaches its server also while a failure of another call pauses it", async () => {
+  const server = await serverOf({
+    tools: () => [textTool("deploy"), textTool("look")],
+    call: (_name, _args, { mcpReq }) => {
+      if (mcpReq.inputResponses !== undefined) return textResult("deployed");
+      const requestedSchema = { type: "object", properties: {} };
+      const ask = inputRequired.elicit({ message: "Really?", requestedSchema } as never);
+      return inputRequired({ inputRequests: { ask } });
+    },
+    before: ({ rpc, params }, response) => {
+      const fails = rpc === "tools/call" && params["name"] === "look";
+      if (fails) response.writeHead(503).end();
+      return fails;
+    },
+  });
+  const bench = await servedBench({
+    servers: [`{ name: sea, url: "${server.url}" }`],
+    toolboxes: "[sea]",
+    turns: [
+      [
+        ["sea__deploy", {}],
+        ["sea__look", {}],
+      ],
+      ["Done."],
+    ],
+    hosts: [server.host],
+  });
+  await say(bench);
+  expect(lastEvent(bench, "mcp_status")["state"]).toBe("failed");
+  await answer(bench, { decision: "answer", text: "accept" });
+  expect(output(bench)).toBe("deployed");
+});
+
 test("TB-26: a server that asks for ever is given up, also where nobody has to answer", async () => {
   const server = await serverOf({
     tools: () => [textTool("deploy")],
