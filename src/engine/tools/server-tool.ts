@@ -136,16 +136,14 @@ const unknownServer: CallReach & { readonly connection: Json; readonly waits: (i
     waits: () => undefined,
   };
 
-/** Reports which requests wait for the beginning of their answer. */
+/** Reports which requests wait for the beginning of their answer; 202 says that it comes on another stream. */
 const reportWaits = (endpoint: McpEndpoint, waits: (isWaiting: boolean) => void): McpEndpoint => ({
   ...endpoint,
   send: async (address, init) => {
     waits(true);
-    try {
-      return await endpoint.send(address, init);
-    } finally {
-      waits(false);
-    }
+    const response = await endpoint.send(address, init);
+    waits(response.status === 202);
+    return response;
   },
 });
 
@@ -249,7 +247,11 @@ const createServerCaller =
     if (answers === null) return lostState;
     const { redact } = endpoint;
     const { signal, keep, sees } = context;
-    const shown = { signal, keep, sees, show: (text: string) => context.show(redact(text)) };
+    const show = (text: string): void => {
+      waits(false);
+      context.show(redact(text));
+    };
+    const shown = { signal, keep, sees, show };
     const call = {
       client,
       endpoint: reportWaits(endpoint, waits),

@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Tool } from "@modelcontextprotocol/server";
 import { inputRequired } from "@modelcontextprotocol/server";
@@ -10,7 +11,7 @@ import { coder, lead, mission, spawn, task, writer } from "../../support/crew.ts
 import { createLogLine } from "../../../src/tools/log-line.ts";
 import { createRedactor } from "../../../src/tools/redaction.ts";
 import { checkInvariants } from "../../support/invariants.ts";
-import type { TestMcpServer } from "../../support/mcp-server.ts";
+import type { SeenRequest, TestMcpServer } from "../../support/mcp-server.ts";
 import { textResult, textTool } from "../../support/mcp-server.ts";
 import { insist, settleSoon } from "../../support/power-cut.ts";
 import { replies, said, scripted } from "../../support/scripts.ts";
@@ -205,6 +206,59 @@ test("TB-25: a server that has begun to answer is slow, not dead: a call that ti
   const used = { calls: 2, outcome: "unknown", output: "seen", states: ["connected"] };
   expect(await timeOut("", true)).toEqual(used);
 });
+
+/** A server of the older transport that answers no call, after some progress or none. */
+const startSilentSse = async (progresses: boolean) => {
+  const seen: string[] = [];
+  let stream: ServerResponse | null = null;
+  const tell = (message: object): void =>
+    void stream?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
+  const answer = (body: string): void => {
+    const { id, method, params } = JSON.parse(body) as SeenRequest & { readonly method: string };
+    seen.push(method);
+    const serverInfo = { name: "old", version: "1" };
+    if (method === "initialize")
+      tell({ id, result: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo } });
+    if (method === "tools/list") tell({ id, result: { tools: [textTool("look")] } });
+    if (method !== "tools/call" || !progresses) return;
+    const { progressToken } = params["_meta"] as { readonly progressToken: unknown };
+    tell({ method: "notifications/progress", params: { progressToken, progress: 1 } });
+  };
+  const http = createServer((request, response) => {
+    if (request.method === "GET") {
+      stream = response.writeHead(200, { "content-type": "text/event-stream" });
+      stream.write("event: endpoint\ndata: /messages\n\n");
+      return;
+    }
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => {
+      response.writeHead(202).end(() => answer(Buffer.concat(pieces).toString()));
+    });
+  });
+  onTestFinished(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  await new Promise<void>((resolve) => void http.listen(0, "127.0.0.1", resolve));
+  const host = `127.0.0.1:${(http.address() as AddressInfo).port}`;
+  return { url: `http://${host}/sse`, host, seen };
+};
+
+test.each([false, true])(
+  "TB-25: a server of the older transport that accepts a call and is silent is paused; one with progress (%s) is not",
+  async (progresses) => {
+    const server = await startSilentSse(progresses);
+    const bench = await lookingBench(server, 1, { keys: ", transport: sse" });
+    bench.send("Go");
+    await expect.poll(() => server.seen).toContain("tools/call");
+    await expect.poll(() => bench.deltas.some(({ data }) => data === "1\n")).toBe(progresses);
+    await bench.tick(60_000);
+    await bench.idle();
+    expect(lastEvent(bench, "tool_call_end")["outcome"]).toBe("unknown");
+    expect(lastEvent(bench, "mcp_status")["state"]).toBe(progresses ? "connected" : "failed");
+  },
+);
 
 test("TB-25: calls that fail together are one failure of their server: it is asked again after 30 s", async () => {
   const server = await serverOf({
