@@ -3,6 +3,7 @@ import { fieldsOf, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import { removeHidden } from "./hidden-text.ts";
+import { tidyMessage } from "./tidy.ts";
 
 /** Finds answers that do not come from an MCP server, as of a proxy that asks people to sign in. */
 
@@ -32,21 +33,19 @@ const requestIdOf = ({ method, body }: RequestInit): Json | undefined => {
 
 const isMessage = (value: Json): boolean => fieldsOf(value)["jsonrpc"] === "2.0";
 
-const holdsMessages = (value: Json): boolean =>
-  Array.isArray(value) ? value.every(isMessage) : isMessage(value);
-
-/** Returns whether a message is an error that does not say which request it answers. */
-const isUnaddressed = (value: Json): boolean => {
-  const { id = null, error } = fieldsOf(value);
-  return id === null && error !== undefined;
+/** Returns the messages in an answer; null if it holds something else. */
+const messagesIn = (text: string): readonly Json[] | null => {
+  const value = parseJson(text, Infinity) ?? null;
+  const values: readonly Json[] = Array.isArray(value) ? value : [value];
+  return values.every(isMessage) ? values : null;
 };
 
 /** Returns the type of a body without its parameters. */
 const mediaTypeOf = (type: string | null): string => (type ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
 /**
- * Wraps a fetch so that a successful answer to a request that is neither messages nor a stream rejects. An error
- * without an id gets the one of the request, since the library knows its answer by nothing else.
+ * Wraps a fetch so that a successful answer to a request that is neither messages nor a stream rejects, and messages
+ * are repaired which the library would not take.
  */
 export const requireMessages =
   (fetch: FetchLike): FetchLike =>
@@ -58,8 +57,9 @@ export const requireMessages =
     const id = requestIdOf(init ?? {});
     if (!ok || status === 202 || media === "text/event-stream" || id === undefined) return response;
     const text = await response.text();
-    const value = parseJson(text, Infinity) ?? null;
-    if (media !== "application/json" || !holdsMessages(value)) throw new ForeignAnswer(type, text);
-    const addressed = isUnaddressed(value) ? JSON.stringify({ ...fieldsOf(value), id }) : text;
-    return new Response(addressed, { status, statusText, headers });
+    const messages = media === "application/json" ? messagesIn(text) : null;
+    if (messages === null) throw new ForeignAnswer(type, text);
+    const tidied = messages.map((message) => tidyMessage(message, id));
+    const isTidy = tidied.every((message, at) => message === messages[at]);
+    return new Response(isTidy ? text : JSON.stringify(tidied), { status, statusText, headers });
   };
