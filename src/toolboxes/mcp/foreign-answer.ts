@@ -3,6 +3,7 @@ import { fieldsOf, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import { removeHidden } from "./hidden-text.ts";
+import type { RequestId } from "./tidy.ts";
 import { tidyMessage } from "./tidy.ts";
 
 /** Finds answers that do not come from an MCP server, as of a proxy that asks people to sign in. */
@@ -25,10 +26,10 @@ export class ForeignAnswer extends Error {
 }
 
 /** Returns the id of a request; undefined for other messages. */
-const requestIdOf = ({ method, body }: RequestInit): Json | undefined => {
+const requestIdOf = ({ method, body }: RequestInit): RequestId | undefined => {
   if (method !== "POST" || typeof body !== "string") return undefined;
-  const message = fieldsOf(parseJson(body) ?? null);
-  return message["method"] === undefined ? undefined : message["id"];
+  const { id, method: asked } = fieldsOf(parseJson(body) ?? null);
+  return asked !== undefined && (typeof id === "number" || typeof id === "string") ? id : undefined;
 };
 
 const isMessage = (value: Json): boolean => fieldsOf(value)["jsonrpc"] === "2.0";

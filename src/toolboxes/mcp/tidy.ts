@@ -64,8 +64,10 @@ const tidyError = (error: Json): JsonObject => {
   };
 };
 
+export type RequestId = string | number;
+
 /** Returns whether the library takes an answer as it is. */
-const isTidyAnswer = (message: JsonObject, request: Json): boolean => {
+const isTidyAnswer = (message: JsonObject, request: RequestId): boolean => {
   const { id, error } = message;
   const { code, message: text } = fieldsOf(error);
   const isError = Number.isSafeInteger(code) && typeof text === "string";
@@ -77,7 +79,7 @@ const isTidyAnswer = (message: JsonObject, request: Json): boolean => {
  * Repairs a message in the answer to a request: fields that are null are none, and where the id is missing or became a
  * text, it is that of the request. Other messages than answers stay as they are.
  */
-export const tidyMessage = (message: Json, request: Json): Json => {
+export const tidyMessage = (message: Json, request: RequestId): Json => {
   const { result, error, method, ...rest } = withoutNulls(message);
   const isAnswer = isJsonObject(message) && ("result" in message || "error" in message);
   if (!isAnswer || method !== undefined || isTidyAnswer(message, request)) return message;
