@@ -27,8 +27,8 @@ const newLink: ServerLink = {
 /** Time after which a list of tools is fetched again. */
 const listKeepMs = 3_600_000;
 
-/** The same for a list with a quarantined tool: the server may take its change back. */
-const quarantineKeepMs = 60_000;
+/** The same for a list with a changed tool: the server may take the change back. */
+const changedKeepMs = 300_000;
 
 const firstPauseMs = 30_000;
 
@@ -44,7 +44,8 @@ const isListDue = (
   now: number,
 ): boolean => {
   if (failures > 0) return now >= retryAt;
-  const keepMs = hasQuarantined(tools) ? quarantineKeepMs : listKeepMs;
+  const isChanged = tools.some(({ quarantined }) => (quarantined?.pinned ?? null) !== null);
+  const keepMs = isChanged ? changedKeepMs : listKeepMs;
   return listedAt === null || stale || now >= listedAt + keepMs;
 };
 
