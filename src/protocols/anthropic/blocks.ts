@@ -38,7 +38,7 @@ const serialiseMessages = createFragmentCache<AnthropicTexts>();
 
 const textBlock = (value: string): string => `{"type":"text","text":${quoteJson(value)}}`;
 
-const mediaBlock = ({ kind, type, name, source }: Exclude<WireMedia, { kind: "omitted" }>): ResultContent => {
+const mediaBlock = ({ kind, type, name, source }: Exclude<WireMedia, { kind: "text" }>): ResultContent => {
   const title = kind === "document" ? { title: name } : {};
   if ("url" in source) return { type: kind, source: { type: "url", url: source.url }, ...title };
   if ("text" in source) {
@@ -56,7 +56,7 @@ const mediaBlock = ({ kind, type, name, source }: Exclude<WireMedia, { kind: "om
 const contentBlock = (part: ContentPart, request: ModelRequest, target: WireTarget): string | null => {
   if (part.type === "text") return isVisible(part.text) ? textBlock(part.text) : null;
   const media = wireMediaOf(part, target.capabilities, request.media);
-  if (media.kind === "omitted") return textBlock(media.text);
+  if (media.kind === "text") return textBlock(media.text);
   const isOtherAddress =
     media.kind === "document" && media.type !== "application/pdf" && "url" in media.source;
   if (isOtherAddress) return textBlock("[document omitted: this API takes addresses of PDFs only]");

@@ -34,7 +34,7 @@ const inputText = (text: string): InputContent => ({ type: "input_text", text })
 const contentItem = (part: ContentPart, request: ModelRequest, target: WireTarget): InputContent => {
   if (part.type === "text") return inputText(part.text);
   const media = wireMediaOf(part, target.capabilities, request.media);
-  if (media.kind === "omitted") return inputText(media.text);
+  if (media.kind === "text") return inputText(media.text);
   const { source, type, name } = media;
   if ("text" in source) return inputText(`${name}:\n${source.text}`);
   const url = "url" in source ? source.url : `data:${type};base64,${source.base64}`;

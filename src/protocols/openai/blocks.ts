@@ -39,7 +39,7 @@ const textPart = (text: string): ContentPartParam => ({ type: "text", text });
 const contentPart = (part: ContentPart, request: ModelRequest, target: WireTarget): ContentPartParam => {
   if (part.type === "text") return textPart(part.text);
   const media = wireMediaOf(part, target.capabilities, request.media);
-  if (media.kind === "omitted") return textPart(media.text);
+  if (media.kind === "text") return textPart(media.text);
   const { source, type, name } = media;
   if ("text" in source) return textPart(`${name}:\n${source.text}`);
   const url = "url" in source ? source.url : `data:${type};base64,${source.base64}`;
