@@ -126,6 +126,8 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
   const { connections, hellos } = parts;
   const withinRate = createRateLimit();
   const inTurn = createSocketQueue();
+  const closeDeleted = (socket: WebSocket): void =>
+    connections.closeWithNotice(socket, closeCodes.deleted, "deleted");
 
   /** Handles frames until one of them closes the socket; `more` means that further frames exceeded the limit. */
   const handle = async (socket: WebSocket, frames: readonly unknown[], more: boolean): Promise<void> => {
@@ -158,7 +160,7 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
       return new Response(null, { status: 101, webSocket: pair[0] });
     },
     receive: async (socket, data) => {
-      if ((await parts.wake()) === null) return socket.close(closeCodes.deleted, "deleted");
+      if ((await parts.wake()) === null) return closeDeleted(socket);
       if (connections.closeIfExpired(socket)) return;
       await takeAll(socket, data);
     },
@@ -168,8 +170,6 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
       // Hibernating sockets do not answer a close themselves.
       if (socket.readyState === WebSocket.CLOSING) socket.close(1_000);
     },
-    closeDeleted: (sockets) => {
-      for (const socket of sockets) socket.close(closeCodes.deleted, "deleted");
-    },
+    closeDeleted: (sockets) => sockets.forEach(closeDeleted),
   };
 };

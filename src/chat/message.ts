@@ -148,6 +148,10 @@ export interface Message {
 export const attachmentsOf = (parts: readonly Part[]): readonly (ImagePart | DocumentPart)[] =>
   parts.filter((part) => part.type === "image" || part.type === "document");
 
+/** Returns whether a document is a stored text, which every model can read as such. */
+export const isStoredText = ({ type, blob, media_type: kind }: ImagePart | DocumentPart): boolean =>
+  type === "document" && blob !== undefined && kind.startsWith("text/");
+
 /** The tokens of a message as a model sees it. */
 export const shownTokens = ({ tokens, overlay }: Message): number => overlay?.tokens ?? tokens;
 

@@ -24,6 +24,8 @@ export interface SyntaxIndex {
   readonly classes: Placed[];
   readonly catches: Node[];
   readonly calls: Node[];
+  /** Calls of methods by name: `….name(…)`. */
+  readonly methodCalls: Map<string, Node[]>;
   readonly assignments: Node[];
   /** `...` in lists and arguments. */
   readonly spreads: Node[];
@@ -62,13 +64,21 @@ const bindingsOf = (node: Node): string[] => {
 const isLabel = (node: Node, field: string): boolean =>
   /^(property|key)$/.test(field) ? node["computed"] !== true : /^(id|label)$/.test(field);
 
+const noteCall = ({ calls, methodCalls }: SyntaxIndex, call: Node): void => {
+  calls.push(call);
+  const name = isNode(call["callee"]) ? nameOf(call["callee"]["property"]) : "";
+  const named = methodCalls.get(name) ?? [];
+  named.push(call);
+  methodCalls.set(name, named);
+};
+
 const note = (found: SyntaxIndex, node: Node, within: Node | null): void => {
   for (const name of bindingsOf(node)) found.bound.set(name, (found.bound.get(name) ?? 0) + 1);
   if (isLoop(node)) found.loops.push({ node, within });
   if (/^Class(Decl|Expr)/.test(node.type)) found.classes.push({ node, within });
   if (node.type === "CatchClause") found.catches.push(node);
   if (isFunction(node)) found.functions.push(node);
-  if (node.type === "CallExpression") found.calls.push(node);
+  if (node.type === "CallExpression") noteCall(found, node);
   if (node.type === "AssignmentExpression") found.assignments.push(node);
   const list = { ArrayExpression: "elements", CallExpression: "arguments", NewExpression: "arguments" }[
     node.type
@@ -107,7 +117,7 @@ export const findIn = (program: Node): SyntaxIndex => {
     spreads: [],
     functions: [],
   };
-  const found: SyntaxIndex = { ...lists, uses: new Map(), bound: new Map() };
+  const found: SyntaxIndex = { ...lists, methodCalls: new Map(), uses: new Map(), bound: new Map() };
   walk(found, program, null);
   return found;
 };

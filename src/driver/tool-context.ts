@@ -104,6 +104,8 @@ export interface ToolStart {
   readonly time: CallTime;
   readonly attachments: Attachments;
   readonly abort: LazyAbort;
+  /** The call's server has not begun to answer its request. */
+  waits: boolean;
   /** The call has its outcome: what the tool still does has no effect. */
   ended: boolean;
 }
@@ -119,7 +121,8 @@ export const findCurrentCall = (
 };
 
 /** Returns what is stored about the MCP server of a call's tool; null if the tool belongs to no server. */
-const serverOf = (host: Host, { tools }: Agent, { call }: Call): ToolContext["server"] => {
+const serverOf = (host: Host, { tools }: Agent, start: ToolStart): ToolContext["server"] => {
+  const { call } = start.call;
   const name = tools.get(call.name)?.toolbox ?? "";
   const link = host.read().serverLinks[name];
   if (link === undefined) return null;
@@ -129,6 +132,9 @@ const serverOf = (host: Host, { tools }: Agent, { call }: Call): ToolContext["se
     retryAt,
     authorize: host.servers.authorize(name),
     keep: (opened, over) => host.update((draft) => keepConnection(draft, name, opened, [over])),
+    waits: (isWaiting) => {
+      start.waits = isWaiting;
+    },
   };
 };
 
@@ -218,7 +224,7 @@ export const createToolContext = (work: WorkContext, start: ToolStart): ToolCont
     stores: createStores(host, agent, start.abort),
     recall: (id) => host.recall(id),
     memo: createMemo(host, start),
-    server: serverOf(host, agent, call),
+    server: serverOf(host, agent, start),
     sees: agent.targets[0]?.media ?? { images: false, documents: false },
     keep: start.attachments.keep,
     show: createLiveOutput(host, start),

@@ -15,7 +15,7 @@ import { agentOf } from "../agent/transaction/draft.ts";
 import { changeCall, parkCallOnAnswer, parkCallOnAsk } from "../agent/turn/ask-answers.ts";
 import { takeArguments } from "../tools/arguments.ts";
 import { canonicalJson } from "../tools/canonical.ts";
-import type { Parked, Tool, ToolOutput, ToolContext } from "../tools/define-tool.ts";
+import type { Parked, ServerReport, Tool, ToolOutput, ToolContext } from "../tools/define-tool.ts";
 import { toolError, toToolError } from "../tools/errors.ts";
 import {
   createAttachments,
@@ -45,12 +45,16 @@ type ToolOutcome =
       /** Stored bytes that the output shows. */
       readonly kept?: readonly StoredBlob[];
     }
-  | { readonly kind: "parked"; readonly park: Parked["parked"] };
+  | { readonly kind: "parked"; readonly park: Parked["parked"]; readonly server: ServerReport | undefined };
 
 /** Returns an outcome with a text that the tool did not return itself. */
-const createOutcome = (content: ToolOutput["content"], status: ResultStatus): ToolOutcome => ({
+const createOutcome = (
+  content: ToolOutput["content"],
+  status: ResultStatus,
+  more: Pick<ToolOutput, "server"> = {},
+): ToolOutcome => ({
   kind: "output",
-  output: { content, isError: status !== "ok" },
+  output: { content, isError: status !== "ok", ...more },
   status,
   cache: null,
 });
@@ -67,12 +71,22 @@ const errorOutcome = ({ content }: ToolOutput): ToolOutcome => createOutcome(con
 
 const cancelledOutcome: ToolOutcome = createOutcome(syntheticResults.cancelledRunning, "cancelled");
 
-/** Returns the outcome of a timeout: a call that must not be made twice may have taken effect before. */
-const timeoutOutcome = ({ call: { name }, plan }: Call, ms: number): ToolOutcome => {
-  const stopped = `${name} took longer than ${ms / 1000} s and was stopped`;
+const hangingServer: ServerReport = { listChanged: false, failure: "no answer came in time" };
+
+/**
+ * Returns the outcome of a timeout: a call that must not be made twice may have taken effect before. A server that has
+ * not begun to answer hangs.
+ */
+const timeoutOutcome = ({ call: { call, plan }, waits }: ToolStart, ms: number): ToolOutcome => {
+  const stopped = `${call.name} took longer than ${ms / 1000} s and was stopped`;
+  const server = waits ? { server: hangingServer } : {};
   return plan.safety === "unsafe"
-    ? createOutcome(`unknown: ${stopped}. It may have taken effect: check before repeating it.`, "unknown")
-    : errorOutcome(toolError("timeout", stopped));
+    ? createOutcome(
+        `unknown: ${stopped}. It may have taken effect: check before repeating it.`,
+        "unknown",
+        server,
+      )
+    : createOutcome(toolError("timeout", stopped).content, "error", server);
 };
 
 /** Keeps the tool's own report of its end after a cancel: only the tool knows what it did before it stopped. */
@@ -117,7 +131,8 @@ const checkOutcome = (result: ToolOutput | Parked): ToolOutcome => {
   if (shape !== "object") return refuseOutput(`${shape}; its run returns an object like { content: "…" }`);
   if ("parked" in result) {
     const park = readPark(result.parked);
-    return park === null ? refuseOutput("a `parked` value that is no wait") : { kind: "parked", park };
+    if (park === null) return refuseOutput("a `parked` value that is no wait");
+    return { kind: "parked", park, server: result.server };
   }
   const problem = outputProblem(result);
   if (problem !== null) return refuseOutput(problem);
@@ -216,7 +231,12 @@ const settleOutput = (
 };
 
 /** Keeps what a call learned about its tool's MCP server. */
-const storeServerReport = (draft: Draft, threadId: string, { call }: Call, { server }: ToolOutput): void => {
+const storeServerReport = (
+  draft: Draft,
+  threadId: string,
+  { call }: Call,
+  server: ServerReport | undefined,
+): void => {
   const bound = agentOf(draft, threadId).tools.get(call.name);
   const isServer = bound !== undefined && draft.state.serverLinks[bound.toolbox] !== undefined;
   if (server !== undefined && isServer) applyServerReport(draft, threadId, bound.toolbox, server);
@@ -236,10 +256,11 @@ const storeOutcome = (work: WorkContext, threadId: string, call: Call, outcome: 
   settle((draft) => {
     const current = findCurrentCall(draft, threadId, call);
     if (current === null) return;
+    const { server } = outcome.kind === "parked" ? outcome : outcome.output;
+    storeServerReport(draft, threadId, current, server);
     if (outcome.kind === "parked") parkToolCall(draft, threadId, current, outcome.park);
     else {
       draft.blobs.push(...(outcome.kept ?? []));
-      storeServerReport(draft, threadId, current, outcome.output);
       endCall(draft, threadId, current, settleOutput(draft, threadId, current, outcome));
       recordCommands(draft, threadId, outcome.output);
     }
@@ -329,7 +350,7 @@ const runTool = async (
     abort.ask();
     given.resolve(outcome);
   };
-  const overdue = (): void => end(stop.asked() ? cancelledOutcome : timeoutOutcome(call, ms));
+  const overdue = (): void => end(stop.asked() ? cancelledOutcome : timeoutOutcome(start, ms));
   const time = createCallTime(host, ms, overdue, abort);
   stop.whenAsked(abort.ask);
   gone.whenAsked(() => end(cancelledOutcome));
@@ -342,6 +363,7 @@ const runTool = async (
     time,
     attachments,
     abort,
+    waits: false,
     ended: false,
   };
   const context = createToolContext(work, start);

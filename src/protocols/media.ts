@@ -1,5 +1,6 @@
 import { longestImage } from "../chat/image-size.ts";
 import type { DocumentPart, ImagePart } from "../chat/message.ts";
+import { isStoredText } from "../chat/message.ts";
 import { firstCharacters } from "../chat/text.ts";
 import type { Capabilities } from "../model/schema.ts";
 import { fromBase64, hasOnlyBase64Letters } from "../sandbox/base64.ts";
@@ -22,7 +23,7 @@ export type WireMedia =
       readonly source: MediaSource;
     }
   /** Text that the model reads instead of the media. */
-  | { readonly kind: "omitted"; readonly text: string };
+  | { readonly kind: "text"; readonly text: string };
 
 const isDocument = (type: string): boolean => type === "application/pdf" || type.startsWith("text/");
 
@@ -58,13 +59,15 @@ export const wireMediaOf = (
   blob: (id: string) => string,
 ): WireMedia => {
   const what = part.type;
-  const omitted = (why: string): WireMedia => ({ kind: "omitted", text: `[${what} omitted: ${why}]` });
-  if (!capabilities[what === "image" ? "images" : "documents"])
-    return omitted(`this model takes no ${what}s`);
+  const omitted = (why: string): WireMedia => ({ kind: "text", text: `[${what} omitted: ${why}]` });
+  const isTaken = capabilities[what === "image" ? "images" : "documents"];
+  if (!isTaken && !isStoredText(part)) return omitted(`this model takes no ${what}s`);
   const known = what === "image" ? imageTypes.has(part.media_type) : isDocument(part.media_type);
   if (!known) return omitted(`this model takes no ${part.media_type}`);
   const source = part.blob === undefined ? urlSourceOf(part.url) : blobSourceOf(part, blob(part.blob));
   if ("why" in source) return omitted(source.why);
-  const name = firstCharacters(part.name ?? "", longestName);
-  return { kind: what, type: part.media_type, name: isVisible(name) ? name : what, source };
+  const given = firstCharacters(part.name ?? "", longestName);
+  const name = isVisible(given) ? given : what;
+  if ("text" in source && !isTaken) return { kind: "text", text: `${name}:\n${source.text}` };
+  return { kind: what, type: part.media_type, name, source };
 };

@@ -95,6 +95,8 @@ export type Park =
 
 export interface Parked {
   readonly parked: Park;
+  /** What to store about the MCP server of the tool; absent for other tools. */
+  readonly server?: ServerReport;
 }
 export const parkCallOn = (park: Park): Parked => ({ parked: park });
 
@@ -142,6 +144,8 @@ export interface ToolContext extends ToolReach {
     readonly retryAt: number;
     readonly authorize: AuthorizeServer;
     readonly keep: KeepConnection;
+    /** Says whether a request waits for the beginning of its answer: if the call times out then, the server hangs. */
+    readonly waits: (isWaiting: boolean) => void;
   } | null;
   /** Media that the model of the calling agent accepts. */
   readonly sees: { readonly images: boolean; readonly documents: boolean };

@@ -228,11 +228,20 @@ test("AP-18: 202 when the input comes back, the time is over, or the session end
   }
   const hung = await sending({}, `${S}/messages`, 60);
   await hung.socket.received(1);
-  hung.socket.end(4410);
+  hung.socket.end(4401);
   expect((await hung.answer).status).toBe(202);
   const timed = await sending({}, `${S}/messages`, 0.05);
   expect((await timed.answer).status).toBe(202);
   expect(timed.socket.isClosed()).toBe(true);
+});
+
+test("AP-10 AP-18: who waits in a session that is deleted meanwhile is told that there is none", async () => {
+  const { socket, answer } = await sending({}, `${S}/messages`, 60);
+  await socket.received(1);
+  socket.say({ type: "welcome" }, { type: "bye", code: 4410, retry_ms: 1_000 });
+  socket.end(4410);
+  const response = await answer;
+  expect([response.status, await response.json()]).toMatchObject([404, { code: "not_found" }]);
 });
 
 test("AP-18: a refused input is refused before any waiting", async () => {

@@ -7,6 +7,7 @@ import { api, create } from "../support/worker/session.ts";
 interface ListedAsk {
   readonly id: string;
   readonly session: string;
+  readonly session_title: string | null;
   readonly kind: string;
   readonly status: string;
 }
@@ -28,9 +29,10 @@ test("★ AP-5: open asks of all sessions are listed with their session, the old
   await expect.poll(() => openIn(second.id)).toHaveLength(1);
 
   const [question] = await openIn(first.id);
+  expect(question?.session_title).toBe("Go");
   const shown = await first.call("GET", "/asks?status=open");
   expect([{ ...question }]).toEqual([
-    { session: first.id, ...(shown.body["data"] as unknown as object[])[0] },
+    { session: first.id, session_title: "Go", ...(shown.body["data"] as unknown as object[])[0] },
   ]);
   const [approval] = await openAsks("?status=open&kind=approval");
   expect(approval).toMatchObject({ session: second.id, kind: "approval", approval: { tool: "fire" } });
@@ -40,6 +42,9 @@ test("★ AP-5: open asks of all sessions are listed with their session, the old
   const ids = [pages, next].flatMap(({ body }) => body["data"] as unknown as ListedAsk[]).map(({ id }) => id);
   expect(ids).toEqual((await openAsks()).map(({ id }) => id));
   expect((await api("GET", "/asks?status=resolved")).status).toBe(400);
+
+  expect((await second.call("PATCH", "", { body: { title: "Fire" } })).status).toBe(200);
+  await expect.poll(async () => (await openIn(second.id))[0]?.session_title).toBe("Fire");
 
   const answer = { decision: "answer", text: "red" };
   expect((await first.call("POST", `/asks/${question?.id}`, { body: answer })).status).toBe(200);

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { StoredEvent } from "../../src/agent/state/events.ts";
+import { letGo } from "../support/worker/probe.ts";
 import { finalTexts } from "../support/worker/watch.ts";
 import type { Watch } from "../support/worker/watch.ts";
 import { api, create, request } from "../support/worker/session.ts";
@@ -275,6 +276,24 @@ test("AP-4: HEAD of a stream answers as the stream without its events", async ()
     200,
     "text/event-stream; charset=utf-8",
   ]);
+});
+
+test("★ AP-22 AP-25: the end of a deleted session is told to sockets, streams and who waits for a run, each in its way", async () => {
+  const session = await create("held", "Go");
+  await (await session.watch()).event("llm_request_start");
+  const { head } = await session.peek();
+  const watch = await session.watch({ after: head });
+  const stream = await request("GET", `/sessions/${session.id}/events?live=sse&after=0`);
+  const queued = { body: { content: "More", on_busy: "queue", wait: 60 } };
+  const waiting = session.call("POST", "/messages", queued);
+  await watch.event("input_accepted");
+  expect((await session.call("DELETE")).status).toBe(204);
+  expect(await watch.closed()).toBe(4410);
+  expect(watch.frames.at(-1)).toMatchObject({ type: "bye", code: 4410 });
+  const text = await stream.text();
+  expect(text.slice(text.lastIndexOf("event:"))).toMatch(/^event: bye\ndata: .*"code":4410/);
+  expect((await waiting).status).toBe(404);
+  letGo(session.id);
 });
 
 test("AP-22: sessions of no id, and of another tenant, are equally unknown to sockets and streams", async () => {

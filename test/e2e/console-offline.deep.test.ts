@@ -96,7 +96,7 @@ test("AP-54 SE-23: what is withdrawn offline stays withdrawn over a reload, and 
   await expect.poll(async () => (await eventsOf(session, "input_withdrawn")).length).toBe(1);
   await state("done");
   const late = await site.api.post(`/v1/sessions/${session}/messages`, { id, content: "never mind" });
-  expect(late.body).toMatchObject({ code: "idempotency_key_reused" });
+  expect(late.body).toMatchObject({ code: "input_already_applied" });
   expect(await logText()).not.toContain("never mind");
   await expect.poll(() => page.evaluate("sessionStorage['limpet-kept dev']")).toBe("[]");
 });

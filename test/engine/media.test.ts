@@ -43,6 +43,28 @@ test("MO-4: new input with an image that the model cannot take is 415, names the
   expect(bench.rows("blobs")).toEqual([]);
 });
 
+test("MO-4 MO-7: a text that comes as a file is text to any model; of another document an administrator is told the way out", async () => {
+  const bench = await open(team());
+  for (const [media_type, name] of [
+    ["text/plain", "a.txt"],
+    ["text/markdown", undefined],
+  ] as const) {
+    const data = Buffer.from(`# tide ${name}`).toString("base64");
+    bench.ok("send", { content: [{ type: "document", media_type, data, ...(name && { name }) }] });
+    await bench.idle();
+    expect(fake.requests.at(-1)?.text).toContain(`${name ?? "document"}:\\n# tide ${name}`);
+  }
+  expect(bench.performAs({ scopes: ["sessions:write", "admin"] }, "send", { content: pdf })).toMatchObject({
+    problem: {
+      code: "unsupported_media_type",
+      detail:
+        "/content/0: the model house takes no documents, unless models.house.capabilities.documents is true",
+    },
+  });
+  const listed = `${team()}\nmodels: { house: { capabilities: { documents: true } } }`;
+  (await open(listed)).ok("send", { content: pdf });
+});
+
 test("MO-4: the first input of a create is held to the same rule, and no session comes to be", async () => {
   const bench = await benchOf(team(), { env: wireEnv(fake) });
   expect(refused(bench, "create", { input: { content: pdf } }).code).toBe("unsupported_media_type");

@@ -1,5 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
+import type { Message } from "../../src/chat/message.ts";
 import type { Fragment } from "../../src/protocols/fragments.ts";
 import { createFragmentCache, digestBody } from "../../src/protocols/fragments.ts";
 import { cpuOf } from "../support/cpu.ts";
@@ -45,14 +46,14 @@ const long = "x".repeat(8_000_000);
 
 test("a long message is built for each request, but hashed once; another text of it has another digest", async () => {
   const message = messageOf("user", []);
-  const keep = createFragmentCache();
+  const serialise = createFragmentCache();
   let built = 0;
   const digestOf = (target: string, text: string): string => {
-    const fragment = keep(target, () => {
+    const fragments = serialise(target, [message], () => {
       built += 1;
       return { text };
-    })(message);
-    return digestBody({ head: "h", fragments: [fragment], rest: "r" });
+    });
+    return digestBody({ head: "h", fragments, rest: "r" });
   };
   const digests: string[] = [];
   const first = await cpuOf(() => digests.push(digestOf("t", long)));
@@ -66,9 +67,54 @@ test("a long message is built for each request, but hashed once; another text of
 
 test("a short message is built once for each target", () => {
   const message = messageOf("user", []);
-  const keep = createFragmentCache();
-  const built = ["t", "t", "u", "t"].map((target) => keep(target, () => ({ text: target }))(message));
+  const serialise = createFragmentCache();
+  const built = ["t", "t", "u", "t"].map(
+    (target) => serialise(target, [message], () => ({ text: target }))[0],
+  );
   expect(built[1]).toBe(built[0]);
   expect(built[3]).not.toBe(built[0]);
-  expect(built.map(({ text }) => text)).toEqual(["t", "t", "u", "t"]);
+  expect(built.map((fragment) => fragment?.text)).toEqual(["t", "t", "u", "t"]);
+});
+
+/** A history that changed: what it keeps of the one before, what is new, and to whom it is sent. */
+const changes = fc.array(
+  fc.record({
+    from: fc.nat(3),
+    to: fc.nat(30),
+    at: fc.nat(30),
+    remove: fc.nat(2),
+    add: fc.array(fc.nat(1_000), { maxLength: 12 }),
+    target: fc.constantFrom("t", "u"),
+  }),
+  { minLength: 2, maxLength: 12 },
+);
+
+test("a history that grew, shrank or changed is sent as if it were the first, and no message is built twice in a row", () => {
+  const texts = new Map<Message, number>();
+  const create = (text: number): Message => {
+    const message = messageOf("user", []);
+    texts.set(message, text);
+    return message;
+  };
+  fc.assert(
+    fc.property(changes, (steps) => {
+      const serialise = createFragmentCache();
+      const lastTargets = new Map<Message, string>();
+      let history = [create(1)];
+      for (const { from, to, at, remove, add, target } of steps) {
+        history = history.slice(from, to).toSpliced(at, remove, ...add.map(create));
+        const fragments = serialise(target, history, (message) => {
+          expect(lastTargets.get(message)).not.toBe(target);
+          return { text: `${target}${texts.get(message)}` };
+        });
+        for (const message of history) lastTargets.set(message, target);
+        expect(fragments).toEqual(
+          history.map((message) => ({ message, target, text: `${target}${texts.get(message)}` })),
+        );
+        const fresh = fragments.map((fragment) => ({ ...fragment }));
+        const digestOf = (each: readonly Fragment[]) => digestBody({ head: "h", fragments: each, rest: "r" });
+        expect(digestOf(fragments)).toBe(digestOf(fresh));
+      }
+    }),
+  );
 });

@@ -105,6 +105,7 @@ test("TB-13: a text is found whatever its lines end with, and what replaces it e
   expect(editText("f", "a(\r\nb\n", "a(\nb", "[$&]")).toBe("[$&]\n");
   expect(editText("f", "x\na\r\nb\n", "a\r\nb", "a\nb")).toBe("x\na\nb\n");
   expect(editText("f", "a\nb\n", "a\r\nb", "a\r\nc")).toBe("a\nc\n");
+  expect(editText("f", "\uFEFFa\r\nb\r\n", "a\nb\n", "A\nB\n")).toBe("\uFEFFA\r\nB\r\n");
   expect(() => editText("f", "a\nb\na\r\nb\n", "a\r\nb\r\n", "")).toThrow(/does not occur/);
   expect(() => editText("f", "a\n", "a", "a")).toThrow(/nothing would change/);
 });

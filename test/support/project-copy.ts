@@ -23,7 +23,7 @@ export const copyProject = ({ packages, console = false }: CopyOptions): Project
   cpSync(root, folder, { recursive: true, filter: (path) => path === root || !leftOut.test(basename(path)) });
   if (packages) symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
   if (console)
-    for (const name of ["public", "console.sha256", "documents.sha256"])
+    for (const name of ["public", "console.sha256", "documents.sha256", "shell.js", "git.js"])
       cpSync(join(root, ".limpet", name), join(folder, ".limpet", name), { recursive: true });
   return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
 };

@@ -27,17 +27,27 @@ const newLink: ServerLink = {
 /** Time after which a list of tools is fetched again. */
 const listKeepMs = 3_600_000;
 
+/** The same for a list with a changed tool: the server may take the change back. */
+const changedKeepMs = 300_000;
+
 const firstPauseMs = 30_000;
 
 const longestPauseMs = 600_000;
 
-/** Returns whether a server's list has to be fetched before a run. */
-const isListDue = ({ listedAt, stale, failures, retryAt }: ServerLink, now: number): boolean =>
-  failures > 0 ? now >= retryAt : listedAt === null || stale || now >= listedAt + listKeepMs;
+const hasQuarantined = (tools: readonly ServerTool[]): boolean =>
+  tools.some(({ quarantined }) => quarantined !== undefined);
 
-/** Returns whether an approval since the list was fetched may change what is offered of it. */
-const mayBeApproved = ({ failures }: ServerLink, tools: readonly ServerTool[]): boolean =>
-  failures === 0 && tools.some(({ quarantined }) => quarantined !== undefined);
+/** Returns whether a server's list has to be fetched before a run. */
+const isListDue = (
+  { listedAt, stale, failures, retryAt }: ServerLink,
+  tools: readonly ServerTool[],
+  now: number,
+): boolean => {
+  if (failures > 0) return now >= retryAt;
+  const isChanged = tools.some(({ quarantined }) => (quarantined?.pinned ?? null) !== null);
+  const keepMs = isChanged ? changedKeepMs : listKeepMs;
+  return listedAt === null || stale || now >= listedAt + keepMs;
+};
 
 /** Returns the link after a failure: the server is not asked for a while, twice as long each time. */
 const failedLink = (link: ServerLink, now: number): ServerLink => ({
@@ -124,8 +134,10 @@ export const wantedServers = (
     const inUse = isInUse(state, threadId, name, find);
     const isNeeded = link.failures > 0 ? required : link.listedAt === null;
     const kept = toolsOf(state, name);
-    const isDue = isNeeded || (!inUse && isListDue(link, now));
-    if (!isDue && (inUse || !mayBeApproved(link, kept))) return [];
+    const isDue = isNeeded || (!inUse && isListDue(link, kept, now));
+    // An approval since the list was fetched may change what is offered of it.
+    const mayBeApproved = !inUse && link.failures === 0 && hasQuarantined(kept);
+    if (!isDue && !mayBeApproved) return [];
     return [{ name, over: inUse ? [] : connectionsOf(link), kept: isDue ? null : kept }];
   });
 

@@ -2,7 +2,7 @@ import { fieldsOf } from "../../chat/json.ts";
 import { toResponse } from "../answers.ts";
 import { releaseBody } from "../body.ts";
 import type { RequestFields } from "../body.ts";
-import { ProblemError, problemKinds } from "../../session/problems.ts";
+import { missingSession, ProblemError, problemKinds } from "../../session/problems.ts";
 import { callSession, readIdempotencyKey } from "../calls.ts";
 import type { SessionRequestContext } from "../context.ts";
 import { limits } from "../limits.ts";
@@ -191,9 +191,13 @@ async function pauseUnlessOver(over: AbortSignal): Promise<void> {
 const isFinal = (thrown: unknown): boolean =>
   thrown instanceof ProblemError && !problemKinds[thrown.problem.code].retryable;
 
+/** Returns whether the session was deleted, and the input with it. */
+const isGone = (thrown: unknown): boolean =>
+  thrown instanceof ProblemError && thrown.problem.code === missingSession.code;
+
 /**
  * Follows an input until `over`. The session has the input, so that a stream that breaks off, as in a crash or a deploy,
- * is opened again after the last event, and no failure to watch is one of the input.
+ * is opened again after the last event, and no failure to watch is one of the input unless the session is gone.
  */
 async function followToOutcome(
   context: SessionRequestContext,
@@ -208,6 +212,7 @@ async function followToOutcome(
       if (next.outcome === null && !next.live) await pauseUnlessOver(over);
       progress = next;
     } catch (thrown) {
+      if (isGone(thrown)) throw thrown;
       if (isFinal(thrown)) break;
       await pauseUnlessOver(over);
     }

@@ -1,4 +1,4 @@
-import { childrenOf, isNode, nameOf, nodesIn } from "../syntax.ts";
+import { childrenOf, nameOf, nodesIn } from "../syntax.ts";
 import type { Node, SyntaxIndex } from "../syntax.ts";
 
 /** Finds places in the code of the embedded shell, and says what is inserted there. */
@@ -19,8 +19,8 @@ export const codeOf = (code: string, node: Node | undefined): string =>
 export const argumentsOf = (call: Node): Node[] => nodesIn(call["arguments"]);
 
 /** Returns the calls of a method: `….name(…)`. */
-export const callsOf = ({ calls }: SyntaxIndex, name: string): Node[] =>
-  calls.filter((call) => isNode(call["callee"]) && nameOf(call["callee"]["property"]) === name);
+export const callsOf = ({ methodCalls }: SyntaxIndex, name: string): readonly Node[] =>
+  methodCalls.get(name) ?? [];
 
 /** Returns all nodes of a type at or below a node. */
 export const allOf = (node: Node, type: string): Node[] => [
@@ -65,5 +65,5 @@ export const functionWith = (code: string, found: SyntaxIndex, text: string): No
 };
 
 /** Returns the calls of a method inside a function. */
-export const callsIn = ({ start, end }: Node, found: SyntaxIndex, name: string): Node[] =>
+export const callsIn = ({ start, end }: Node, found: SyntaxIndex, name: string): readonly Node[] =>
   callsOf(found, name).filter((call) => call.start > start && call.end < end);

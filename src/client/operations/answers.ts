@@ -586,7 +586,7 @@ export interface AnswerSchemas {
     readonly warn_at: number;
     readonly on_exceeded: "stop" | "ask";
   };
-  /** An open ask with the session that waits for its answer. */
+  /** An open ask with the session that waits for its answer, and its title. */
   readonly ListedAsk: {
     readonly id: string;
     readonly kind: "question" | "approval" | "client_tool" | "authorization" | "budget";
@@ -645,6 +645,7 @@ export interface AnswerSchemas {
     };
     readonly resolution?: { readonly decision: "approve" | "deny" | "edit" | "answer" | "result" | "cancel" | "expired"; readonly by: string; readonly remember?: "session" | "agent"; readonly body?: Json; };
     readonly session: string;
+    readonly session_title: string | null;
   };
   /** A message of a thread, with `retired=true` including its current form in the model's view. */
   readonly ListedMessage: {

@@ -1,4 +1,5 @@
 import type { ContentPart } from "../../chat/message.ts";
+import { isStoredText } from "../../chat/message.ts";
 import type { TeamAgent as AgentConfig, Provider, Team } from "../../config/team.ts";
 import { judgeWindow, resolveWindow } from "../../config/window.ts";
 import type { ModelEntry } from "../../model/catalogue.ts";
@@ -116,7 +117,8 @@ export const mediaProblem = (
   if (target === null) return null;
   const { images, documents } = modelEntryOf(team, target).capabilities;
   const index = parts.findIndex(
-    ({ type }) => (type === "image" && !images) || (type === "document" && !documents),
+    (part) =>
+      (part.type === "image" && !images) || (part.type === "document" && !documents && !isStoredText(part)),
   );
   if (index < 0) return null;
   const what = parts[index]?.type;
@@ -124,10 +126,11 @@ export const mediaProblem = (
   const fault = `the model ${target.model} takes no ${what}s`;
   // Whoever configures a compatible server knows what it takes, and may not have said so.
   const { kind, name } = target.provider;
-  const more =
-    kind === "openai-compatible" && what === "image"
-      ? { adminDetail: `${pointer}: ${fault}, unless the provider ${name} says compat.images: true` }
-      : {};
+  const way =
+    what === "image"
+      ? `the provider ${name} says compat.images: true`
+      : `models.${target.model}.capabilities.documents is true`;
+  const more = kind === "openai-compatible" ? { adminDetail: `${pointer}: ${fault}, unless ${way}` } : {};
   const message = `${fault}; send text, or choose another model`;
   return fieldProblem("unsupported_media_type", pointer, message, { rule: "unsupported", ...more });
 };

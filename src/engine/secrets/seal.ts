@@ -49,7 +49,7 @@ const createSealer = (secret: string): Sealer => {
       const [iv, rest] = [bytes.slice(0, ivBytes), bytes.slice(ivBytes)];
       const key = await keyOf();
       return crypto.subtle.decrypt(cipher(iv, bound), key, rest).then(
-        (opened) => new TextDecoder().decode(opened),
+        (opened) => new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(opened),
         () => null,
       );
     },

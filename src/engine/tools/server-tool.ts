@@ -9,6 +9,7 @@ import type { Parked, Safety, Tool, ToolContext, ToolOutput } from "../../tools/
 import { parkCallOn } from "../../tools/define-tool.ts";
 import { errorMessageOf, errorText, toolError } from "../../tools/errors.ts";
 import type { AuthorizeServer } from "../../tools/egress/server-authorization.ts";
+import type { Sealer } from "../secrets/seal.ts";
 import { findMisfits } from "../../tools/schema/json-schema.ts";
 import type { NextQuestion, ServerWait } from "./server-question.ts";
 import { continueQuestions, startQuestions, waitSchema } from "./server-question.ts";
@@ -101,7 +102,7 @@ const answerAsking = (
 /** Returns the output of a call that its server ended, with what it reports about the server. */
 const outputOf = (
   { name }: McpServer,
-  { listChanged }: Omit<McpCallReport, "end">,
+  listChanged: boolean,
   end: Exclude<McpCallReport["end"], Asking>,
   progress: CallProgress,
 ): ToolOutput | Parked => {
@@ -127,11 +128,55 @@ interface CallReach {
 }
 
 /** Stands in for an unknown server, whose tools need no token. */
-const unknownServer: CallReach & { readonly connection: Json } = {
-  connection: null,
-  authorize: async () => ({ kind: "token", token: null }),
-  keep: null,
+const unknownServer: CallReach & { readonly connection: Json; readonly waits: (isWaiting: boolean) => void } =
+  {
+    connection: null,
+    authorize: async () => ({ kind: "token", token: null }),
+    keep: null,
+    waits: () => undefined,
+  };
+
+/** Reports which requests wait for the beginning of their answer; 202 says that it comes on another stream. */
+const reportWaits = (endpoint: McpEndpoint, waits: (isWaiting: boolean) => void): McpEndpoint => ({
+  ...endpoint,
+  send: async (address, init) => {
+    waits(true);
+    const response = await endpoint.send(address, init);
+    waits(response.status === 202);
+    return response;
+  },
+});
+
+/** Names the call to which a server's state belongs. */
+const stateBoundOf = ({ session, key }: ToolContext): string =>
+  JSON.stringify(["state of a call", session, key]);
+
+/**
+ * Seals a server's own state, which goes back as it came: from what is stored, secrets are taken out. Without a key, as
+ * in development, it is not sealed, and a state that holds a secret does not fit any more.
+ */
+const sealState = async (
+  sealer: Sealer | null,
+  context: ToolContext,
+  state: string | null,
+): Promise<string | null> =>
+  sealer === null || state === null ? state : sealer.seal(state, stateBoundOf(context));
+
+/** Returns the answers for a server with its own state; null if the state cannot be opened. */
+const readAnswers = async (
+  sealer: Sealer | null,
+  context: ToolContext,
+  { answers: responses, state }: ServerWait,
+): Promise<NonNullable<McpCall["answers"]> | null> => {
+  if (sealer === null || state === null) return { responses, state };
+  const opened = await sealer.open(state, stateBoundOf(context));
+  return opened === null ? null : { responses, state: opened };
 };
+
+const lostState = toolError(
+  "failed",
+  "the deployment's key has changed since the server asked, so that it cannot be answered; call again",
+);
 
 interface ServerCall {
   readonly client: McpClient;
@@ -176,39 +221,63 @@ const pauseOf = (server: McpServer, { server: link, now }: ToolContext): ToolOut
   return unreachable(server.name, `it did not answer and is asked again in ${Math.ceil(wait / 1_000)} s`);
 };
 
-/**
- * Creates the tool that calls a server's. Its arguments are checked against the server's schema before they are
- * sent.
- */
-export const createServerTool = (
-  server: McpServer,
-  tool: ServerTool,
-  client: McpClient | null,
-  endpointOf: (reach: CallReach) => Promise<McpEndpoint>,
-): Tool => {
-  const { name, description, schema, quarantined } = tool;
-  const safety = safetyOf(server, tool);
-  const callServer = async (
-    args: unknown,
-    context: ToolContext,
-    progress: CallProgress,
-  ): Promise<ToolOutput | Parked> => {
-    const pause = pauseOf(server, context);
-    if (pause !== null) return pause;
-    const { connection, ...reach } = context.server ?? unknownServer;
+/** Parts by which a tool reaches its server. */
+interface ServerAccess {
+  readonly client: McpClient | null;
+  readonly sealer: Sealer | null;
+  readonly endpointOf: (reach: CallReach) => Promise<McpEndpoint>;
+}
+
+type ServerCaller = (
+  args: unknown,
+  context: ToolContext,
+  progress: CallProgress,
+) => Promise<ToolOutput | Parked>;
+
+/** Creates the function that makes one call of a tool and reports what it ended in. */
+const createServerCaller =
+  (server: McpServer, tool: ServerTool, { client, sealer, endpointOf }: ServerAccess): ServerCaller =>
+  async (args, context, progress) => {
+    const { connection, waits, ...reach } = context.server ?? unknownServer;
     if (client === null) return unreachable(server.name, "this deployment contains no MCP client");
     const endpoint = await endpointOf(reach).catch(errorMessageOf);
     if (typeof endpoint === "string") return unreachable(server.name, endpoint);
     const { wait } = progress;
-    const answers = wait === null ? undefined : { responses: wait.answers, state: wait.state };
+    const answers = wait === null ? undefined : await readAnswers(sealer, context, wait);
+    if (answers === null) return lostState;
     const { redact } = endpoint;
     const { signal, keep, sees } = context;
-    const shown = { signal, keep, sees, show: (text: string) => context.show(redact(text)) };
-    const call = { client, endpoint, connection, tool, args, answers, context: shown };
-    const { end, ...found } = redact(await send(safety, call));
-    if (end.kind === "question") return answerAsking(server.name, end, wait, context);
-    return outputOf(server, found, end, progress);
+    const show = (text: string): void => {
+      waits(false);
+      context.show(redact(text));
+    };
+    const shown = { signal, keep, sees, show };
+    const call = {
+      client,
+      endpoint: reportWaits(endpoint, waits),
+      connection,
+      tool,
+      args,
+      answers,
+      context: shown,
+    };
+    const report = await send(safetyOf(server, tool), call);
+    const { end, listChanged } = redact(report);
+    if (end.kind !== "question") return outputOf(server, listChanged, end, progress);
+    const given = report.end.kind === "question" ? report.end.state : null;
+    const state = await sealState(sealer, context, given);
+    const next = answerAsking(server.name, { ...end, state }, wait, context);
+    return { ...next, server: { listChanged, failure: null } };
   };
+
+/**
+ * Creates the tool that calls a server's. Its arguments are checked against the server's schema before they are
+ * sent.
+ */
+export const createServerTool = (server: McpServer, tool: ServerTool, access: ServerAccess): Tool => {
+  const { name, description, schema, quarantined } = tool;
+  const safety = safetyOf(server, tool);
+  const callServer = createServerCaller(server, tool, access);
   const run = async (args: unknown, context: ToolContext): Promise<ToolOutput | Parked> => {
     const memo = context.memo.get();
     const login = loginSchema.safeParse(memo).data;
@@ -218,8 +287,11 @@ export const createServerTool = (
       return callServer(args, context, { wait, logins: count });
     }
     const next = continueQuestions(server.name, memo);
-    if (next !== null && next.do !== "call") return carryOut(next);
-    return callServer(args, context, { wait: next?.wait ?? null, logins: 0 });
+    // What somebody has answered is sent even in a pause, since it would be lost.
+    if (next === null)
+      return pauseOf(server, context) ?? callServer(args, context, { wait: null, logins: 0 });
+    if (next.do !== "call") return carryOut(next);
+    return callServer(args, context, { wait: next.wait, logins: 0 });
   };
   return {
     name,

@@ -17,6 +17,7 @@ import { createRedactor } from "../../tools/redaction.ts";
 import type { AuthorizeServer } from "../../tools/egress/server-authorization.ts";
 import type { ToolboxEntry } from "../../tools/toolbox.ts";
 import type { ServerSighting } from "../access/tenant/tool-pins.ts";
+import { sealerOf } from "../secrets/seal.ts";
 import type { Bindings } from "../secrets/secrets.ts";
 import { readSecrets } from "../secrets/secrets.ts";
 import type { ServerLogins } from "./server-login.ts";
@@ -251,6 +252,7 @@ const listServer = async (
 /** Creates the access of sessions to their team's MCP servers. */
 export const createServers = (parts: ServerParts): Servers => {
   const { team, client } = parts;
+  const sealer = sealerOf(parts.env);
   const find = (name: string): McpServer | undefined => team.mcp_servers.find((each) => each.name === name);
   return {
     toolboxes: (lists) =>
@@ -259,7 +261,13 @@ export const createServers = (parts: ServerParts): Servers => {
         description: `The MCP server ${server.name}.`,
         tools: (lists?.[server.name] ?? [])
           .filter((tool) => isOffered(server, tool.name))
-          .map((tool) => createServerTool(server, tool, client, (reach) => endpointOf(parts, server, reach))),
+          .map((tool) =>
+            createServerTool(server, tool, {
+              client,
+              sealer,
+              endpointOf: (reach) => endpointOf(parts, server, reach),
+            }),
+          ),
       })),
     sessionOf: (connection) => client?.sessionOf(connection) ?? null,
     end: async (name, connection, { signal, authorize }) => {

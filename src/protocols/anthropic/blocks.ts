@@ -34,11 +34,11 @@ interface AnthropicTexts {
 
 export type AnthropicFragment = Fragment<AnthropicTexts>;
 
-const cacheFragments = createFragmentCache<AnthropicTexts>();
+const serialiseMessages = createFragmentCache<AnthropicTexts>();
 
 const textBlock = (value: string): string => `{"type":"text","text":${quoteJson(value)}}`;
 
-const mediaBlock = ({ kind, type, name, source }: Exclude<WireMedia, { kind: "omitted" }>): ResultContent => {
+const mediaBlock = ({ kind, type, name, source }: Exclude<WireMedia, { kind: "text" }>): ResultContent => {
   const title = kind === "document" ? { title: name } : {};
   if ("url" in source) return { type: kind, source: { type: "url", url: source.url }, ...title };
   if ("text" in source) {
@@ -56,7 +56,7 @@ const mediaBlock = ({ kind, type, name, source }: Exclude<WireMedia, { kind: "om
 const contentBlock = (part: ContentPart, request: ModelRequest, target: WireTarget): string | null => {
   if (part.type === "text") return isVisible(part.text) ? textBlock(part.text) : null;
   const media = wireMediaOf(part, target.capabilities, request.media);
-  if (media.kind === "omitted") return textBlock(media.text);
+  if (media.kind === "text") return textBlock(media.text);
   const isOtherAddress =
     media.kind === "document" && media.type !== "application/pdf" && "url" in media.source;
   if (isOtherAddress) return textBlock("[document omitted: this API takes addresses of PDFs only]");
@@ -154,12 +154,13 @@ const assemble = (role: Message["role"], results: readonly string[], others: rea
   return { text, results: text.slice(from, from + led), others: text.slice(rest, -2) };
 };
 
-/** Creates the serialiser of a request's messages, with their thinking or without it. */
-export const createAnthropicFragmenter = (
+/** Serialises messages of a request, with their thinking or without it. */
+export const serialiseAnthropic = (
+  messages: readonly Message[],
+  thinks: boolean,
   request: ModelRequest,
   target: WireTarget,
-  thinks: boolean,
-): ((message: Message) => AnthropicFragment) =>
-  cacheFragments(`${targetKey(request, target)}${thinks ? "t" : ""}`, (message) =>
+): readonly AnthropicFragment[] =>
+  serialiseMessages(`${targetKey(request, target)}${thinks ? "t" : ""}`, messages, (message) =>
     buildFragment(message, request, target, thinks),
   );

@@ -10,7 +10,7 @@ import { wireName } from "../tool-names.ts";
 import { answerSchemaOf } from "./answer-schema.ts";
 import { wireSchema } from "./argument-names.ts";
 import type { AnthropicFragment } from "./blocks.ts";
-import { createAnthropicFragmenter } from "./blocks.ts";
+import { serialiseAnthropic } from "./blocks.ts";
 
 type AnthropicParams = Anthropic.Messages.MessageCreateParamsStreaming;
 
@@ -263,21 +263,22 @@ const buildMessages = (
   instruction: string | undefined,
 ): { readonly text: string; readonly fragments: readonly AnthropicFragment[]; readonly marked: string } => {
   const cache = breakpointText(request);
-  const serialiseMessage = createAnthropicFragmenter(request, target, true);
-  const serialiseBare = createAnthropicFragmenter(request, target, false);
-  const bareFrom = thinks ? request.messages.length : findLoopStart(request.messages);
-  const newest = request.messages.at(-1)?.id;
+  const { messages, previousNewest } = request;
+  const bareFrom = thinks ? messages.length : findLoopStart(messages);
+  const fragments = [
+    ...serialiseAnthropic(messages.slice(0, bareFrom), true, request, target),
+    ...serialiseAnthropic(messages.slice(bareFrom), false, request, target),
+  ];
+  const newest = messages.length - 1;
+  const previous = messages.findLastIndex(({ id }) => id === previousNewest);
   const turns = createTurnBuilder();
   const marked: number[] = [];
-  const fragments = request.messages.map((message, at) => {
-    const { id } = message;
-    const role = message.role === "assistant" ? "assistant" : "user";
-    const fragment = at < bareFrom ? serialiseMessage(message) : serialiseBare(message);
-    const last = id === newest || id === request.previousNewest;
+  for (const [at, fragment] of fragments.entries()) {
+    const role = fragment.message.role === "assistant" ? "assistant" : "user";
+    const last = at === newest || at === previous;
     if (last) marked.push(at);
     turns.add(role, last ? markFragment(role, fragment, cache) : fragment);
-    return fragment;
-  });
+  }
   if (instruction !== undefined) turns.add("user", createInstruction(instruction));
   else if (turns.role() !== "user") turns.add("user", createInstruction("Continue."));
   return { text: turns.text(), fragments, marked: `${marked.join()}${cache}` };

@@ -27,14 +27,14 @@ interface ResponsesTexts {
 
 export type ResponsesFragment = Fragment<ResponsesTexts>;
 
-const cacheFragments = createFragmentCache<ResponsesTexts>();
+const serialiseMessages = createFragmentCache<ResponsesTexts>();
 
 const inputText = (text: string): InputContent => ({ type: "input_text", text });
 
 const contentItem = (part: ContentPart, request: ModelRequest, target: WireTarget): InputContent => {
   if (part.type === "text") return inputText(part.text);
   const media = wireMediaOf(part, target.capabilities, request.media);
-  if (media.kind === "omitted") return inputText(media.text);
+  if (media.kind === "text") return inputText(media.text);
   const { source, type, name } = media;
   if ("text" in source) return inputText(`${name}:\n${source.text}`);
   const url = "url" in source ? source.url : `data:${type};base64,${source.base64}`;
@@ -134,12 +134,14 @@ const itemsOf = (message: Message, request: ModelRequest, target: WireTarget): s
   ];
 };
 
-/** Creates the serialiser of a request's messages. */
-export const createResponsesFragmenter = (
+/** Serialises the messages of a request. */
+export const serialiseResponses = (
   request: ModelRequest,
   target: WireTarget,
-): ((message: Message) => ResponsesFragment) => {
+): readonly ResponsesFragment[] => {
   const { images, documents } = target.capabilities;
   const key = [`${target.provider}/${request.model}`, images, documents].join();
-  return cacheFragments(key, (message) => ({ text: itemsOf(message, request, target).join(",") }));
+  return serialiseMessages(key, request.messages, (message) => ({
+    text: itemsOf(message, request, target).join(","),
+  }));
 };

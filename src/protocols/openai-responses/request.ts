@@ -7,7 +7,7 @@ import { answerSchemaOf, cacheKeyOf, chooseEffort, samplingOf } from "../openai/
 import type { WireRequest, WireTarget } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { wireName } from "../tool-names.ts";
-import { createResponsesFragmenter } from "./blocks.ts";
+import { serialiseResponses } from "./blocks.ts";
 
 type ResponsesParams = OpenAI.Responses.ResponseCreateParamsStreaming;
 
@@ -88,7 +88,7 @@ export const buildResponses = (request: ModelRequest, target: WireTarget): WireR
   const system = systemText(request, tail.text?.format?.type === "json_schema");
   const first = isVisible(system) ? `{"role":"${traits.systemRole}","content":${quoteJson(system)}}` : "";
   const head = `{"model":${quoteJson(request.model)}${tools === "" ? "" : `,"tools":[${tools}]`},"input":[${first}`;
-  const fragments = request.messages.map(createResponsesFragmenter(request, target));
+  const fragments = serialiseResponses(request, target);
   const items = fragments.map(({ text }) => text).filter((text) => text !== "");
   const last = fragments.findLastIndex(({ text }) => text !== "");
   if ((request.messages[last]?.role ?? "assistant") === "assistant")

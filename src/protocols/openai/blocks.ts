@@ -29,7 +29,7 @@ interface OpenAiTexts {
 
 export type OpenAiFragment = Fragment<OpenAiTexts>;
 
-const cacheFragments = createFragmentCache<OpenAiTexts>();
+const serialiseMessages = createFragmentCache<OpenAiTexts>();
 
 /** Google's placeholder for a call without a signature of its own. */
 const noSignature = "skip_thought_signature_validator";
@@ -39,7 +39,7 @@ const textPart = (text: string): ContentPartParam => ({ type: "text", text });
 const contentPart = (part: ContentPart, request: ModelRequest, target: WireTarget): ContentPartParam => {
   if (part.type === "text") return textPart(part.text);
   const media = wireMediaOf(part, target.capabilities, request.media);
-  if (media.kind === "omitted") return textPart(media.text);
+  if (media.kind === "text") return textPart(media.text);
   const { source, type, name } = media;
   if ("text" in source) return textPart(`${name}:\n${source.text}`);
   const url = "url" in source ? source.url : `data:${type};base64,${source.base64}`;
@@ -160,9 +160,8 @@ const targetKey = (request: ModelRequest, { provider, capabilities, traits }: Wi
     traits.strictTurns,
   ].join();
 
-/** Creates the serialiser of a request's messages. */
-export const createOpenAiFragmenter = (
-  request: ModelRequest,
-  target: WireTarget,
-): ((message: Message) => OpenAiFragment) =>
-  cacheFragments(targetKey(request, target), (message) => buildFragment(message, request, target));
+/** Serialises the messages of a request. */
+export const serialiseOpenAi = (request: ModelRequest, target: WireTarget): readonly OpenAiFragment[] =>
+  serialiseMessages(targetKey(request, target), request.messages, (message) =>
+    buildFragment(message, request, target),
+  );

@@ -8,7 +8,7 @@ import type { WireTarget, WireRequest } from "../protocol.ts";
 import { systemText } from "../protocol.ts";
 import { wireName } from "../tool-names.ts";
 import type { OpenAiFragment } from "./blocks.ts";
-import { createOpenAiFragmenter } from "./blocks.ts";
+import { serialiseOpenAi } from "./blocks.ts";
 import { answerSchemaOf, cacheKeyOf, chooseEffort, samplingOf } from "./parameters.ts";
 
 type OpenAiParams = OpenAI.Chat.Completions.ChatCompletionCreateParamsStreaming;
@@ -46,7 +46,7 @@ const buildMessages = (
   request: ModelRequest,
   target: WireTarget,
 ): { readonly text: string; readonly fragments: readonly OpenAiFragment[] } => {
-  const serialiseMessage = createOpenAiFragmenter(request, target);
+  const fragments = serialiseOpenAi(request, target);
   let out = "";
   let media = "";
   let last: Message["role"] = "assistant";
@@ -61,12 +61,10 @@ const buildMessages = (
     append("user", media === "" ? "" : `{"role":"user","content":[${media}]}`);
     media = "";
   };
-  const fragments: OpenAiFragment[] = [];
-  for (const message of request.messages) {
-    const fragment = serialiseMessage(message);
-    fragments.push(fragment);
-    if (message.role !== "tool") flush();
-    append(message.role, fragment.messages);
+  for (const fragment of fragments) {
+    const { role } = fragment.message;
+    if (role !== "tool") flush();
+    append(role, fragment.messages);
     media = joinElements(media, fragment.media);
   }
   flush();

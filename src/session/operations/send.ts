@@ -146,12 +146,19 @@ const requireInboxRoom = (draft: Draft, input: Input): void => {
   if (lack !== null) refuse("too_many_inputs", inboxLimitTexts[lack], { retryAfterMs: 5_000 });
 };
 
+/** Refuses the id of another input. Who sends a withdrawn one again must not take it for a key to be replaced. */
+const requireFreshId = (archive: Archive, id: string | undefined): void => {
+  const known = id === undefined ? null : archive.input(id);
+  if (known?.status === "withdrawn")
+    refuseField("input_already_applied", "/id", "the input with this id was withdrawn");
+  if (known !== null) refuseField("idempotency_key_reused", "/id", "an input has this id");
+};
+
 /** Checks whether an input can be taken, and otherwise refuses it before anything is stored. */
 const admitInput = (context: WriteContext, params: InputParams, mode: OnBusy): Thread => {
   const { draft, rules, archive } = context;
   const thread = findAddressedThread(draft, archive, params.thread, mode);
-  if (params.id !== undefined && archive.input(params.id) !== null)
-    return refuseField("idempotency_key_reused", "/id", "an input has this id");
+  requireFreshId(archive, params.id);
   requireStorage(context);
   if (thread.run !== null && mode === "reject") return refuseBusy(draft, thread);
   const problem = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);

@@ -3,6 +3,8 @@ import { fieldsOf, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import { removeHidden } from "./hidden-text.ts";
+import type { RequestId } from "./tidy.ts";
+import { tidyMessage } from "./tidy.ts";
 
 /** Finds answers that do not come from an MCP server, as of a proxy that asks people to sign in. */
 
@@ -23,23 +25,29 @@ export class ForeignAnswer extends Error {
   }
 }
 
-const isRequest = ({ method, body }: RequestInit): boolean => {
-  if (method !== "POST" || typeof body !== "string") return false;
-  const message = fieldsOf(parseJson(body) ?? null);
-  return message["id"] !== undefined && message["method"] !== undefined;
+/** Returns the id of a request; undefined for other messages. */
+const requestIdOf = ({ method, body }: RequestInit): RequestId | undefined => {
+  if (method !== "POST" || typeof body !== "string") return undefined;
+  const { id, method: asked } = fieldsOf(parseJson(body) ?? null);
+  return asked !== undefined && (typeof id === "number" || typeof id === "string") ? id : undefined;
 };
 
 const isMessage = (value: Json): boolean => fieldsOf(value)["jsonrpc"] === "2.0";
 
-const holdsMessages = (text: string): boolean => {
+/** Returns the messages in an answer; null if it holds something else. */
+const messagesIn = (text: string): readonly Json[] | null => {
   const value = parseJson(text, Infinity) ?? null;
-  return Array.isArray(value) ? value.every(isMessage) : isMessage(value);
+  const values: readonly Json[] = Array.isArray(value) ? value : [value];
+  return values.every(isMessage) ? values : null;
 };
 
 /** Returns the type of a body without its parameters. */
 const mediaTypeOf = (type: string | null): string => (type ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
-/** Wraps a fetch so that a successful answer to a request that is neither messages nor a stream rejects. */
+/**
+ * Wraps a fetch so that a successful answer to a request that is neither messages nor a stream rejects, and messages
+ * are repaired which the library would not take.
+ */
 export const requireMessages =
   (fetch: FetchLike): FetchLike =>
   async (url, init) => {
@@ -47,8 +55,12 @@ export const requireMessages =
     const { ok, status, statusText, headers } = response;
     const type = headers.get("content-type");
     const media = mediaTypeOf(type);
-    if (!ok || status === 202 || media === "text/event-stream" || !isRequest(init ?? {})) return response;
+    const id = requestIdOf(init ?? {});
+    if (!ok || status === 202 || media === "text/event-stream" || id === undefined) return response;
     const text = await response.text();
-    if (media !== "application/json" || !holdsMessages(text)) throw new ForeignAnswer(type, text);
-    return new Response(text, { status, statusText, headers });
+    const messages = media === "application/json" ? messagesIn(text) : null;
+    if (messages === null) throw new ForeignAnswer(type, text);
+    const tidied = messages.map((message) => tidyMessage(message, id));
+    const isTidy = tidied.every((message, at) => message === messages[at]);
+    return new Response(isTidy ? text : JSON.stringify(tidied), { status, statusText, headers });
   };

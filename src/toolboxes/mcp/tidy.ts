@@ -1,3 +1,4 @@
+import type { JsonObject } from "../../chat/json.ts";
 import { fieldsOf, isJsonObject, parseJson } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
@@ -47,6 +48,44 @@ export const tidyResult = (result: Json): Readonly<Record<string, Json>> => {
   return content !== undefined && isList(content)
     ? { ...tidied, content: content.map(readableBlock) }
     : tidied;
+};
+
+/** Code of an error whose own is not a number. */
+const internalError = -32_603;
+
+/** Returns an error as the library takes it: with a number and a text. */
+const tidyError = (error: Json): JsonObject => {
+  const { code, message, ...rest } = fieldsOf(error);
+  const text = typeof error === "string" ? error : JSON.stringify(error);
+  return {
+    ...rest,
+    code: typeof code === "number" && Number.isSafeInteger(code) ? code : internalError,
+    message: typeof message === "string" ? message : text,
+  };
+};
+
+export type RequestId = string | number;
+
+/** Returns whether the library takes an answer as it is. */
+const isTidyAnswer = (message: JsonObject, request: RequestId): boolean => {
+  const { id, error } = message;
+  const { code, message: text } = fieldsOf(error);
+  const isError = Number.isSafeInteger(code) && typeof text === "string";
+  const isAddressed = id !== undefined && id !== String(request);
+  return isAddressed && !Object.values(message).includes(null) && (error === undefined || isError);
+};
+
+/**
+ * Repairs a message in the answer to a request: fields that are null are none, and where the id is missing or became a
+ * text, it is that of the request. Other messages than answers stay as they are.
+ */
+export const tidyMessage = (message: Json, request: RequestId): Json => {
+  const { result, error, method, ...rest } = withoutNulls(message);
+  const isAnswer = isJsonObject(message) && ("result" in message || "error" in message);
+  if (!isAnswer || method !== undefined || isTidyAnswer(message, request)) return message;
+  const { id = request } = rest;
+  const answer = error === undefined ? { result: result ?? {} } : { error: tidyError(error) };
+  return { ...rest, id: id === String(request) ? request : id, ...answer };
 };
 
 /** Repairs the answer of an authorization server, if it is an object in JSON. */

@@ -407,6 +407,8 @@ describe("SE-27: while an input is accepted", () => {
     bench.ok("withdraw", { input: "q2" });
     expect(typesAfter(bench, before)).toEqual(["input_withdrawn"]);
     expect(refused(bench, "withdraw", { input: "q2" })).toBe("input_already_applied");
+    const again = { id: "q2", content: "q2", on_busy: "queue" };
+    expect(refused(bench, "send", again, "another key")).toBe("input_already_applied");
     await finishAll(played);
     expect(dataOf(bench, "run_start").map(({ inputs }) => inputs[0])).toEqual(["first", "q1", "q3"]);
     expect(bench.ok("input", { input: "q2" })).toMatchObject({ status: "withdrawn" });
@@ -429,7 +431,7 @@ describe("SE-27: while an input is accepted", () => {
     expect(headOf(bench)).toBe(before + 1);
     bench.crash();
     const late = { id: "late", content: "Too late", on_busy: "queue" };
-    expect(refused(bench, "send", late)).toBe("idempotency_key_reused");
+    expect(refused(bench, "send", late)).toBe("input_already_applied");
     expect(bench.ok("input", { input: "late" })).toMatchObject({ status: "withdrawn", content: [] });
     expect(bench.ok("get")).toMatchObject({ queued_inputs: ["q1", "q2", "q3"] });
     expect(refused(bench, "withdraw", { input: "no id" })).toBe("invalid_request");

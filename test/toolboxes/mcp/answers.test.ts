@@ -89,6 +89,40 @@ test.each(["2025", "2026"])(
   },
 );
 
+test.each(["2025", "2026"])(
+  "★ TB-26: in %s an answer is taken whose fields are null, whose id is missing or a text, whose error has another shape",
+  async (protocol) => {
+    const text = { type: "text", text: "hello" };
+    const result = { resultType: "complete", content: [text] };
+    const error = { code: -32600, message: "this sea is closed" };
+    const closed = "failed: this sea is closed";
+    for (const [body, output] of [
+      [{ result, error: null }, "hello"],
+      [{ id: null, result, method: null }, "hello"],
+      [{ result: null, error }, closed],
+      [{ id: null, error }, closed],
+      [{ id: undefined, error }, closed],
+      [{ error: error.message }, closed],
+      [{ error: { ...error, code: "CLOSED" } }, closed],
+      [{ error: { code: -1 } }, 'failed: {"code":-1}'],
+    ] as const)
+      expect(await callTwice({ rpc: "tools/call", body }, protocol)).toEqual({
+        outputs: [output, output],
+        calls: 2,
+      });
+  },
+);
+
+test("★ TB-22: a handshake whose answer has an error that is null, and the id of its request as a text, is one", async () => {
+  const serverInfo = { name: "sea", version: "1" };
+  const result = { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo };
+  for (const body of [
+    { result, error: null },
+    { result, id: "0" },
+  ])
+    expect(await callTwice({ rpc: "initialize", body })).toEqual({ outputs: ["seen", "seen"], calls: 2 });
+});
+
 test("TB-21 TB-25: a server that no longer knows the revision is greeted anew once, by the one that it knows", async () => {
   let isOlder = false;
   const server = await serverOf({

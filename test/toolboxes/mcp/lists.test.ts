@@ -201,17 +201,22 @@ test("TB-22: ★ tools named in another alphabet are told apart", async () => {
   expect(new Set(tools).size).toBe(3);
 });
 
-test("TB-22: a server whose answer is no message of the protocol is told of in a sentence", async () => {
-  const server = await serverOf({
-    tools: () => [],
-    call: () => textResult("done"),
-    before: (_, response) => {
-      response.writeHead(200, { "content-type": "application/json" });
-      response.end(JSON.stringify({ jsonrpc: "2.0", id: null, error: { code: -32700, message: "no" } }));
-      return true;
-    },
-  });
-  const bench = await benchOn(server, "look");
-  await say(bench);
-  expect(lastEvent(bench, "mcp_status")["error"]).toBe("the server's answer is not an MCP message");
+test("TB-22: a server whose answer is no message of the protocol, or an error for no request, is told of in a sentence", async () => {
+  for (const [fields, sentence] of [
+    [{ id: [] }, "the server's answer is not an MCP message"],
+    [{ id: null, error: { code: -32700, message: "no" } }, "the server answered with an error: no"],
+  ] as const) {
+    const server = await serverOf({
+      tools: () => [],
+      call: () => textResult("done"),
+      before: (_, response) => {
+        response.writeHead(200, { "content-type": "application/json" });
+        response.end(JSON.stringify({ jsonrpc: "2.0", ...fields }));
+        return true;
+      },
+    });
+    const bench = await benchOn(server, "look");
+    await say(bench);
+    expect(lastEvent(bench, "mcp_status")["error"]).toBe(sentence);
+  }
 });

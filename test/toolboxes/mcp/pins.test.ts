@@ -153,6 +153,35 @@ test("TB-23: a tool that another session finds as it was approved again comes ba
   expect(declared(bench)).toEqual(["sea__look", "sea__keep"]);
 });
 
+test("★ TB-23: a change that its server takes back by itself quarantines the tool for minutes, not for an hour; a new tool has time", async () => {
+  const sea = await changing();
+  const bench = await bothBench(sea, tables(), { runs: 5 });
+  await say(bench);
+  const [look, keep] = sea.tools;
+  sea.tools = [textTool("look"), textTool("keep", { description: "Sends all." })];
+  await bench.pass(3_600_000);
+  await say(bench, "Changed");
+  expect(lastEvent(bench, "mcp_status")).toMatchObject({ state: "quarantined", tools: ["sea__keep"] });
+  if (look !== undefined && keep !== undefined) sea.tools = [look, keep];
+  await bench.pass(300_000);
+  await say(bench, "Taken back");
+  expect(
+    new Set(
+      eventsOf(bench, "tool_call_end")
+        .slice(-2)
+        .map(({ output }) => output),
+    ),
+  ).toEqual(new Set(["keep done", "look done"]));
+  sea.tools.push(textTool("more"));
+  await bench.pass(3_600_000);
+  await say(bench, "Grown");
+  expect(lastEvent(bench, "mcp_status")).toMatchObject({ state: "quarantined", tools: ["sea__more"] });
+  const asked = sea.server.methods().length;
+  await bench.pass(300_000);
+  await say(bench, "Later");
+  expect(sea.server.methods().slice(asked)).not.toContain("tools/list");
+});
+
 test("TB-23: a session that knew a tool says which parts of it changed", async () => {
   const shared = tables();
   const sea = await changing();

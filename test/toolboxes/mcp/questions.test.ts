@@ -82,6 +82,35 @@ test("TB-26: a question becomes an ask that survives a crash; the answer goes wi
   expect(lastEvent(bench, "run_end")["state"]).toBe("completed");
 });
 
+test("★ TB-26 TB-18: a state that holds a secret goes back as it came, and neither the secret nor the state is stored or shown", async () => {
+  const secret = "canary-of-the-sea-0001";
+  const states: unknown[] = [];
+  const server = await serverOf({
+    tools: () => [textTool("deploy")],
+    call: (_name, _args, { mcpReq }) => {
+      states.push(mcpReq.requestState());
+      if (mcpReq.inputResponses !== undefined) return textResult("deployed");
+      const requestedSchema = { type: "object", properties: {} };
+      const ask = inputRequired.elicit({ message: "Really?", requestedSchema } as never);
+      return inputRequired({ requestState: `for:${secret}`, inputRequests: { ask } });
+    },
+  });
+  const bench = await servedBench({
+    servers: [`{ name: sea, url: "${server.url}", headers: { Authorization: "Bearer \${SEA_TOKEN}" } }`],
+    toolboxes: "[sea]",
+    turns: [[["sea__deploy", {}]], ["Done."]],
+    hosts: [server.host],
+    env: { SEA_TOKEN: secret, LIMPET_ADMIN_KEY: "canary-admin-key-0123456789" },
+  });
+  await say(bench);
+  const stored = JSON.stringify([bench.lines(), bench.logs, bench.requests, bench.rows("threads")]);
+  bench.crash();
+  await answer(bench, { decision: "answer", text: "accept" });
+  expect(output(bench)).toBe("deployed");
+  expect(states).toEqual([undefined, `for:${secret}`]);
+  expect(stored).not.toContain(secret);
+});
+
 test("TB-26: choices, yes and no, numbers and forms of several fields are asked for as what they are", async () => {
   const cases: readonly (readonly [Readonly<Record<string, Field>>, readonly string[], string, object])[] = [
     [{ size: { type: "string", enum: ["small", "large"] } }, ["small", "large"], "large", { size: "large" }],
@@ -162,6 +191,39 @@ test("TB-26 SE-28: nobody answers, or nobody can: the server is told that the qu
   const alone = await deployBench(await askingServer({ place: { type: "string" } }), { interactive: false });
   await say(alone);
   expect(output(alone)).toBe('["opaque-state",{"action":"cancel"}]');
+});
+
+test("★ TB-25 TB-26: an answer reaches its server also while a failure of another call pauses it", async () => {
+  const server = await serverOf({
+    tools: () => [textTool("deploy"), textTool("look")],
+    call: (_name, _args, { mcpReq }) => {
+      if (mcpReq.inputResponses !== undefined) return textResult("deployed");
+      const requestedSchema = { type: "object", properties: {} };
+      const ask = inputRequired.elicit({ message: "Really?", requestedSchema } as never);
+      return inputRequired({ inputRequests: { ask } });
+    },
+    before: ({ rpc, params }, response) => {
+      const fails = rpc === "tools/call" && params["name"] === "look";
+      if (fails) response.writeHead(503).end();
+      return fails;
+    },
+  });
+  const bench = await servedBench({
+    servers: [`{ name: sea, url: "${server.url}" }`],
+    toolboxes: "[sea]",
+    turns: [
+      [
+        ["sea__deploy", {}],
+        ["sea__look", {}],
+      ],
+      ["Done."],
+    ],
+    hosts: [server.host],
+  });
+  await say(bench);
+  expect(lastEvent(bench, "mcp_status")["state"]).toBe("failed");
+  await answer(bench, { decision: "answer", text: "accept" });
+  expect(output(bench)).toBe("deployed");
 });
 
 test("TB-26: a server that asks for ever is given up, also where nobody has to answer", async () => {

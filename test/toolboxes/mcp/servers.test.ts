@@ -1,6 +1,8 @@
 import { createServer } from "node:http";
+import type { ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Tool } from "@modelcontextprotocol/server";
+import { inputRequired } from "@modelcontextprotocol/server";
 import { expect, onTestFinished, test } from "vitest";
 import { eventsOf, lastEvent, say } from "../../engine/harness.ts";
 import { createEngine } from "../../../src/engine/create.ts";
@@ -9,7 +11,7 @@ import { coder, lead, mission, spawn, task, writer } from "../../support/crew.ts
 import { createLogLine } from "../../../src/tools/log-line.ts";
 import { createRedactor } from "../../../src/tools/redaction.ts";
 import { checkInvariants } from "../../support/invariants.ts";
-import type { TestMcpServer } from "../../support/mcp-server.ts";
+import type { SeenRequest, TestMcpServer } from "../../support/mcp-server.ts";
 import { textResult, textTool } from "../../support/mcp-server.ts";
 import { insist, settleSoon } from "../../support/power-cut.ts";
 import { replies, said, scripted } from "../../support/scripts.ts";
@@ -92,6 +94,29 @@ test("TB-4 TB-25: a list that changes is declared from the next run on, and neve
   expect(declared(bench)).toEqual(["sea__look", "sea__more"]);
 });
 
+test("★ TB-25: a list that changes beside a question of the server is fetched before the next run", async () => {
+  let tools = [textTool("look")];
+  const server = await serverOf({
+    tools: () => tools,
+    call: async (_name, _args, { mcpReq }) => {
+      if (mcpReq.inputResponses !== undefined) return textResult("seen");
+      tools = [textTool("look"), textTool("more")];
+      await mcpReq.notify({ method: "notifications/tools/list_changed" });
+      const requestedSchema = { type: "object", properties: {} };
+      const ask = inputRequired.elicit({ message: "Really?", requestedSchema } as never);
+      return inputRequired({ requestState: "s", inputRequests: { ask } });
+    },
+  });
+  const bench = await lookingBench(server, 2, { keys: ", new_tools: allow" });
+  await say(bench);
+  const { id } = lastEvent(bench, "ask_user")["ask"] as { readonly id: string };
+  bench.ok("answer", { ask: id, decision: "answer", text: "accept" });
+  await bench.idle();
+  expect(lastEvent(bench, "tool_call_end")["output"]).toBe("seen");
+  await say(bench, "Again");
+  expect(declared(bench)).toEqual(["sea__look", "sea__more"]);
+});
+
 test("★ TB-25: one of two servers down: the session works with the other, and says once which is missing", async () => {
   const server = await lookServer();
   const dead = await lookServer();
@@ -143,6 +168,97 @@ test("TB-25: a server that dies: its cached tools answer unavailable without a r
     "connected",
   ]);
 });
+
+/** What two runs came to whose first call the server lets time out; the answer to that call may have begun. */
+const timeOut = async (keys: string, hasBegun: boolean) => {
+  let calls = 0;
+  const server = await serverOf({
+    tools: () => [textTool("look", { annotations: { readOnlyHint: true } })],
+    call: () => textResult("seen"),
+    before: ({ rpc, params }, response) => {
+      if (rpc !== "tools/call" || ++calls > 1) return false;
+      const { progressToken } = params["_meta"] as { readonly progressToken: unknown };
+      const progress = { method: "notifications/progress", params: { progressToken, progress: 1 } };
+      const event = `data: ${JSON.stringify({ jsonrpc: "2.0", ...progress })}\n\n`;
+      if (hasBegun) response.writeHead(200, { "content-type": "text/event-stream" }).write(event);
+      return true;
+    },
+  });
+  const bench = await lookingBench(server, 2, { keys });
+  bench.send("Go");
+  await expect.poll(() => [calls, bench.deltas.some(({ data }) => data === "1\n")]).toEqual([1, hasBegun]);
+  await bench.tick(60_000);
+  await bench.idle();
+  const { outcome } = lastEvent(bench, "tool_call_end");
+  await say(bench, "Again");
+  const { output } = lastEvent(bench, "tool_call_end");
+  const states = eventsOf(bench, "mcp_status").map(({ state }) => state);
+  return { calls, outcome, output: String(output).slice(0, 11), states };
+};
+
+test("★ TB-25: a server that accepts a call and never answers is paused, so that the next run does not wait for it again", async () => {
+  const paused = { calls: 1, output: "unavailable", states: ["connected", "failed"] };
+  expect(await timeOut("", false)).toEqual({ ...paused, outcome: "unknown" });
+  expect(await timeOut(", trust: true", false)).toEqual({ ...paused, outcome: "error" });
+});
+
+test("TB-25: a server that has begun to answer is slow, not dead: a call that times out pauses nothing", async () => {
+  const used = { calls: 2, outcome: "unknown", output: "seen", states: ["connected"] };
+  expect(await timeOut("", true)).toEqual(used);
+});
+
+/** A server of the older transport that answers no call, after some progress or none. */
+const startSilentSse = async (progresses: boolean) => {
+  const seen: string[] = [];
+  let stream: ServerResponse | null = null;
+  const tell = (message: object): void =>
+    void stream?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
+  const answer = (body: string): void => {
+    const { id, method, params } = JSON.parse(body) as SeenRequest & { readonly method: string };
+    seen.push(method);
+    const serverInfo = { name: "old", version: "1" };
+    if (method === "initialize")
+      tell({ id, result: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo } });
+    if (method === "tools/list") tell({ id, result: { tools: [textTool("look")] } });
+    if (method !== "tools/call" || !progresses) return;
+    const { progressToken } = params["_meta"] as { readonly progressToken: unknown };
+    tell({ method: "notifications/progress", params: { progressToken, progress: 1 } });
+  };
+  const http = createServer((request, response) => {
+    if (request.method === "GET") {
+      stream = response.writeHead(200, { "content-type": "text/event-stream" });
+      stream.write("event: endpoint\ndata: /messages\n\n");
+      return;
+    }
+    const pieces: Buffer[] = [];
+    request.on("data", (piece: Buffer) => pieces.push(piece));
+    request.on("end", () => {
+      response.writeHead(202).end(() => answer(Buffer.concat(pieces).toString()));
+    });
+  });
+  onTestFinished(() => {
+    http.closeAllConnections();
+    http.close();
+  });
+  await new Promise<void>((resolve) => void http.listen(0, "127.0.0.1", resolve));
+  const host = `127.0.0.1:${(http.address() as AddressInfo).port}`;
+  return { url: `http://${host}/sse`, host, seen };
+};
+
+test.each([false, true])(
+  "TB-25: a server of the older transport that accepts a call and is silent is paused; one with progress (%s) is not",
+  async (progresses) => {
+    const server = await startSilentSse(progresses);
+    const bench = await lookingBench(server, 1, { keys: ", transport: sse" });
+    bench.send("Go");
+    await expect.poll(() => server.seen).toContain("tools/call");
+    await expect.poll(() => bench.deltas.some(({ data }) => data === "1\n")).toBe(progresses);
+    await bench.tick(60_000);
+    await bench.idle();
+    expect(lastEvent(bench, "tool_call_end")["outcome"]).toBe("unknown");
+    expect(lastEvent(bench, "mcp_status")["state"]).toBe(progresses ? "connected" : "failed");
+  },
+);
 
 test("TB-25: calls that fail together are one failure of their server: it is asked again after 30 s", async () => {
   const server = await serverOf({

@@ -94,8 +94,8 @@ export const decisionRowSchema = nameSchema(
 
 export const listedAskSchema = nameSchema(
   "ListedAsk",
-  "An open ask with the session that waits for its answer.",
-  askSchema.extend({ session: z.string() }),
+  "An open ask with the session that waits for its answer, and its title.",
+  askSchema.extend({ session: z.string(), session_title: z.string().nullable() }),
 );
 
 const sum = z.strictObject({

@@ -17,8 +17,8 @@ export const listAsksSchema = z.strictObject({
   ...pageQueryFields,
 });
 
-/** Ask with the session that waits for its answer. */
-type ListedAsk = Ask & { readonly session: string };
+/** Ask with the session that waits for its answer, and that session's title. */
+type ListedAsk = Ask & { readonly session: string; readonly session_title: string | null };
 
 /** Replaces the open asks of a session; an ask does not change while it is open. */
 export function keepAsks(all: RunQuery, session: string, asks: readonly Ask[]): void {
@@ -37,6 +37,7 @@ export function keepAsks(all: RunQuery, session: string, asks: readonly Ask[]): 
 
 const toListedAsk = (row: DatabaseRow): ListedAsk => ({
   session: String(row["session"]),
+  session_title: row["session_title"] === null ? null : String(row["session_title"]),
   ...(JSON.parse(String(row["json"])) as Ask),
 });
 
@@ -63,7 +64,8 @@ export function listAsks(
   const position = readCursor(cursor, binding);
   const page = pageClause(position, "opened_at", false, limit);
   const rows = tables.read(
-    `SELECT * FROM open_asks WHERE expires_at > ? AND json ->> 'kind' IN (SELECT value FROM json_each(?))
+    `SELECT *, (SELECT title FROM sessions WHERE sessions.id = session) AS session_title
+       FROM open_asks WHERE expires_at > ? AND json ->> 'kind' IN (SELECT value FROM json_each(?))
        ${page.where} ${page.tail}`,
     now,
     listed,
