@@ -202,7 +202,7 @@ export const createConnections = (
   const closeWithNotice: Connections["closeWithNotice"] = (socket, code, reason, seen) => {
     const { ready, after } = viewer(socket);
     const place = after ?? seen ?? (ready ? head() : undefined);
-    const resume = { resume_after: place, retry_ms: 1_000 };
+    const resume = code === closeCodes.deleted ? {} : { resume_after: place, retry_ms: 1_000 };
     const hint = code === closeCodes.slow ? { hint: `connect again after resume_after, and ${ackRule}` } : {};
     send(socket, [JSON.stringify({ type: "bye", code, ...resume, ...hint })]);
     flowOf(socket).forget();

@@ -22,9 +22,8 @@ const longestKept = 256 * 1024;
 
 const isKept = ({ text }: HashedText): boolean => text.length <= longestKept;
 
-/** The newest messages sent to a target; `undefined` in place of what is not kept. */
+/** The newest messages of a chat that were sent; `undefined` in place of what is not kept. */
 interface SentHistory<T extends HashedText> {
-  readonly target: string;
   readonly messages: readonly Message[];
   readonly fragments: readonly (Fragment<T> | undefined)[];
 }
@@ -38,27 +37,22 @@ export const createFragmentCache = <T extends HashedText>() => {
   const kept = new WeakMap<Message, Fragment<T>>();
   const newest = new WeakMap<Message, SentHistory<T>>();
   return (
-    target: string,
     messages: readonly Message[],
-    build: (message: Message) => T,
+    targetAt: (at: number) => string,
+    build: (message: Message, at: number) => T,
   ): readonly Fragment<T>[] => {
     const [first] = messages;
     if (first === undefined) return [];
-    const serialiseMessage = (message: Message): Fragment<T> => {
-      const known = kept.get(message);
+    const sent = newest.get(first);
+    const fragments = messages.map((message, at) => {
+      const target = targetAt(at);
+      const known = sent?.messages[at] === message ? sent.fragments[at] : kept.get(message);
       if (known?.target === target) return known;
-      const fragment = { ...build(message), message, target };
+      const fragment = { ...build(message, at), message, target };
       if (isKept(fragment)) kept.set(message, fragment);
       return fragment;
-    };
-    const sent = newest.get(first);
-    const before = sent?.target === target ? sent : undefined;
-    const fragments = messages.map((message, at) => {
-      const known = before?.messages[at] === message ? before.fragments[at] : undefined;
-      return known ?? serialiseMessage(message);
     });
-    const keptFragments = fragments.map((fragment) => (isKept(fragment) ? fragment : undefined));
-    newest.set(first, { target, messages, fragments: keptFragments });
+    newest.set(first, { messages, fragments: fragments.map((each) => (isKept(each) ? each : undefined)) });
     return fragments;
   };
 };

@@ -49,10 +49,11 @@ test("a long message is built for each request, but hashed once; another text of
   const serialise = createFragmentCache();
   let built = 0;
   const digestOf = (target: string, text: string): string => {
-    const fragments = serialise(target, [message], () => {
+    const build = () => {
       built += 1;
       return { text };
-    });
+    };
+    const fragments = serialise([message], () => target, build);
     return digestBody({ head: "h", fragments, rest: "r" });
   };
   const digests: string[] = [];
@@ -69,7 +70,12 @@ test("a short message is built once for each target", () => {
   const message = messageOf("user", []);
   const serialise = createFragmentCache();
   const built = ["t", "t", "u", "t"].map(
-    (target) => serialise(target, [message], () => ({ text: target }))[0],
+    (target) =>
+      serialise(
+        [message],
+        () => target,
+        () => ({ text: target }),
+      )[0],
   );
   expect(built[1]).toBe(built[0]);
   expect(built[3]).not.toBe(built[0]);
@@ -85,6 +91,7 @@ const changes = fc.array(
     remove: fc.nat(2),
     add: fc.array(fc.nat(1_000), { maxLength: 12 }),
     target: fc.constantFrom("t", "u"),
+    edge: fc.nat(30),
   }),
   { minLength: 2, maxLength: 12 },
 );
@@ -101,15 +108,17 @@ test("a history that grew, shrank or changed is sent as if it were the first, an
       const serialise = createFragmentCache();
       const lastTargets = new Map<Message, string>();
       let history = [create(1)];
-      for (const { from, to, at, remove, add, target } of steps) {
+      for (const { from, to, at, remove, add, target, edge } of steps) {
         history = history.slice(from, to).toSpliced(at, remove, ...add.map(create));
-        const fragments = serialise(target, history, (message) => {
-          expect(lastTargets.get(message)).not.toBe(target);
-          return { text: `${target}${texts.get(message)}` };
+        const targetAt = (at: number): string => (at < edge ? "t" : target);
+        const textOf = (message: Message, at: number): string => `${targetAt(at)}${texts.get(message)}`;
+        const fragments = serialise(history, targetAt, (message, at) => {
+          expect(lastTargets.get(message)).not.toBe(targetAt(at));
+          return { text: textOf(message, at) };
         });
-        for (const message of history) lastTargets.set(message, target);
+        for (const [at, message] of history.entries()) lastTargets.set(message, targetAt(at));
         expect(fragments).toEqual(
-          history.map((message) => ({ message, target, text: `${target}${texts.get(message)}` })),
+          history.map((message, at) => ({ message, target: targetAt(at), text: textOf(message, at) })),
         );
         const fresh = fragments.map((fragment) => ({ ...fragment }));
         const digestOf = (each: readonly Fragment[]) => digestBody({ head: "h", fragments: each, rest: "r" });

@@ -586,7 +586,7 @@ export interface AnswerSchemas {
     readonly warn_at: number;
     readonly on_exceeded: "stop" | "ask";
   };
-  /** An open ask with the session that waits for its answer, and its title. */
+  /** An open ask with the session that waits for its answer; its title is null for callers who may not read sessions. */
   readonly ListedAsk: {
     readonly id: string;
     readonly kind: "question" | "approval" | "client_tool" | "authorization" | "budget";

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { McpServer } from "../../config/team.ts";
 import type { ServerTool } from "../../agent/state/session.ts";
-import { fieldsOf } from "../../chat/json.ts";
+import { fieldsOf, parseJson } from "../../chat/json.ts";
 import type { JsonObject } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { McpCall, McpCallReport, McpClient, McpEndpoint } from "../../toolboxes/mcp/port.ts";
@@ -136,13 +136,18 @@ const unknownServer: CallReach & { readonly connection: Json; readonly waits: (i
     waits: () => undefined,
   };
 
-/** Reports which requests wait for the beginning of their answer; 202 says that it comes on another stream. */
+/**
+ * Reports which requests wait for the beginning of their answer; 202 says that it comes on another stream. Where we
+ * answer the server, it has spoken.
+ */
 const reportWaits = (endpoint: McpEndpoint, waits: (isWaiting: boolean) => void): McpEndpoint => ({
   ...endpoint,
   send: async (address, init) => {
-    waits(true);
+    const { body } = init;
+    const { id, method } = fieldsOf(typeof body === "string" ? (parseJson(body) ?? null) : null);
+    if (id !== undefined) waits(method !== undefined);
     const response = await endpoint.send(address, init);
-    waits(response.status === 202);
+    if (id !== undefined && method !== undefined) waits(response.status === 202);
     return response;
   },
 });
@@ -160,7 +165,7 @@ const sealState = async (
   context: ToolContext,
   state: string | null,
 ): Promise<string | null> =>
-  sealer === null || state === null ? state : sealer.seal(state, stateBoundOf(context));
+  sealer === null || state === null ? state : sealer.seal(JSON.stringify(state), stateBoundOf(context));
 
 /** Returns the answers for a server with its own state; null if the state cannot be opened. */
 const readAnswers = async (
@@ -170,7 +175,7 @@ const readAnswers = async (
 ): Promise<NonNullable<McpCall["answers"]> | null> => {
   if (sealer === null || state === null) return { responses, state };
   const opened = await sealer.open(state, stateBoundOf(context));
-  return opened === null ? null : { responses, state: opened };
+  return opened === null ? null : { responses, state: JSON.parse(opened) as string };
 };
 
 const lostState = toolError(

@@ -154,13 +154,17 @@ const assemble = (role: Message["role"], results: readonly string[], others: rea
   return { text, results: text.slice(from, from + led), others: text.slice(rest, -2) };
 };
 
-/** Serialises messages of a request, with their thinking or without it. */
+/** Serialises the messages of a request, with their thinking up to `bareFrom` and without it from there on. */
 export const serialiseAnthropic = (
-  messages: readonly Message[],
-  thinks: boolean,
   request: ModelRequest,
   target: WireTarget,
-): readonly AnthropicFragment[] =>
-  serialiseMessages(`${targetKey(request, target)}${thinks ? "t" : ""}`, messages, (message) =>
-    buildFragment(message, request, target, thinks),
+  bareFrom: number,
+): readonly AnthropicFragment[] => {
+  const bare = targetKey(request, target);
+  const whole = `${bare}t`;
+  return serialiseMessages(
+    request.messages,
+    (at) => (at < bareFrom ? whole : bare),
+    (message, at) => buildFragment(message, request, target, at < bareFrom),
   );
+};

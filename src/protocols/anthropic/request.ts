@@ -265,10 +265,7 @@ const buildMessages = (
   const cache = breakpointText(request);
   const { messages, previousNewest } = request;
   const bareFrom = thinks ? messages.length : findLoopStart(messages);
-  const fragments = [
-    ...serialiseAnthropic(messages.slice(0, bareFrom), true, request, target),
-    ...serialiseAnthropic(messages.slice(bareFrom), false, request, target),
-  ];
+  const fragments = serialiseAnthropic(request, target, bareFrom);
   const newest = messages.length - 1;
   const previous = messages.findLastIndex(({ id }) => id === previousNewest);
   const turns = createTurnBuilder();

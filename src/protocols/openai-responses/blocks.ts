@@ -141,7 +141,8 @@ export const serialiseResponses = (
 ): readonly ResponsesFragment[] => {
   const { images, documents } = target.capabilities;
   const key = [`${target.provider}/${request.model}`, images, documents].join();
-  return serialiseMessages(key, request.messages, (message) => ({
+  const build = (message: Message): ResponsesTexts => ({
     text: itemsOf(message, request, target).join(","),
-  }));
+  });
+  return serialiseMessages(request.messages, () => key, build);
 };

@@ -161,7 +161,8 @@ const targetKey = (request: ModelRequest, { provider, capabilities, traits }: Wi
   ].join();
 
 /** Serialises the messages of a request. */
-export const serialiseOpenAi = (request: ModelRequest, target: WireTarget): readonly OpenAiFragment[] =>
-  serialiseMessages(targetKey(request, target), request.messages, (message) =>
-    buildFragment(message, request, target),
-  );
+export const serialiseOpenAi = (request: ModelRequest, target: WireTarget): readonly OpenAiFragment[] => {
+  const key = targetKey(request, target);
+  const build = (message: Message): OpenAiTexts => buildFragment(message, request, target);
+  return serialiseMessages(request.messages, () => key, build);
+};

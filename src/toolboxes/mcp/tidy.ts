@@ -84,7 +84,9 @@ export const tidyMessage = (message: Json, request: RequestId): Json => {
   const isAnswer = isJsonObject(message) && ("result" in message || "error" in message);
   if (!isAnswer || method !== undefined || isTidyAnswer(message, request)) return message;
   const { id = request } = rest;
-  const answer = error === undefined ? { result: result ?? {} } : { error: tidyError(error) };
+  // What comes beside a result is no error, since the call was made.
+  const isError = result === undefined && error !== undefined;
+  const answer = isError ? { error: tidyError(error) } : { result: result ?? {} };
   return { ...rest, id: id === String(request) ? request : id, ...answer };
 };
 

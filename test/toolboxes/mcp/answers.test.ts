@@ -105,6 +105,9 @@ test.each(["2025", "2026"])(
       [{ error: error.message }, closed],
       [{ error: { ...error, code: "CLOSED" } }, closed],
       [{ error: { code: -1 } }, 'failed: {"code":-1}'],
+      [{ result, error: "" }, "hello"],
+      [{ result, error: [] }, "hello"],
+      [{ result, error: {} }, "hello"],
     ] as const)
       expect(await callTwice({ rpc: "tools/call", body }, protocol)).toEqual({
         outputs: [output, output],

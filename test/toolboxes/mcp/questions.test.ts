@@ -84,6 +84,7 @@ test("TB-26: a question becomes an ask that survives a crash; the answer goes wi
 
 test("★ TB-26 TB-18: a state that holds a secret goes back as it came, and neither the secret nor the state is stored or shown", async () => {
   const secret = "canary-of-the-sea-0001";
+  const state = `for:${secret}:\ud800`;
   const states: unknown[] = [];
   const server = await serverOf({
     tools: () => [textTool("deploy")],
@@ -92,7 +93,7 @@ test("★ TB-26 TB-18: a state that holds a secret goes back as it came, and nei
       if (mcpReq.inputResponses !== undefined) return textResult("deployed");
       const requestedSchema = { type: "object", properties: {} };
       const ask = inputRequired.elicit({ message: "Really?", requestedSchema } as never);
-      return inputRequired({ requestState: `for:${secret}`, inputRequests: { ask } });
+      return inputRequired({ requestState: state, inputRequests: { ask } });
     },
   });
   const bench = await servedBench({
@@ -107,7 +108,7 @@ test("★ TB-26 TB-18: a state that holds a secret goes back as it came, and nei
   bench.crash();
   await answer(bench, { decision: "answer", text: "accept" });
   expect(output(bench)).toBe("deployed");
-  expect(states).toEqual([undefined, `for:${secret}`]);
+  expect(states).toEqual([undefined, state]);
   expect(stored).not.toContain(secret);
 });
 

@@ -169,24 +169,34 @@ test("TB-25: a server that dies: its cached tools answer unavailable without a r
   ]);
 });
 
-/** What two runs came to whose first call the server lets time out; the answer to that call may have begun. */
-const timeOut = async (keys: string, hasBegun: boolean) => {
+type Life = "silent" | "progress" | "ping";
+
+/** Returns the message by which a server that works on a call shows life. */
+const lifeOf = (life: Life, { params }: Pick<SeenRequest, "params">): object => {
+  if (life === "ping") return { id: "p1", method: "ping" };
+  const { progressToken } = params["_meta"] as { readonly progressToken: unknown };
+  return { method: "notifications/progress", params: { progressToken, progress: 1 } };
+};
+
+/** What two runs came to whose first call the server lets time out, though its answer may have begun. */
+const timeOut = async (keys: string, life: Life) => {
   let calls = 0;
+  let pongs = 0;
   const server = await serverOf({
     tools: () => [textTool("look", { annotations: { readOnlyHint: true } })],
     call: () => textResult("seen"),
-    before: ({ rpc, params }, response) => {
-      if (rpc !== "tools/call" || ++calls > 1) return false;
-      const { progressToken } = params["_meta"] as { readonly progressToken: unknown };
-      const progress = { method: "notifications/progress", params: { progressToken, progress: 1 } };
-      const event = `data: ${JSON.stringify({ jsonrpc: "2.0", ...progress })}\n\n`;
-      if (hasBegun) response.writeHead(200, { "content-type": "text/event-stream" }).write(event);
+    before: (seen, response) => {
+      if (seen.id === "p1") pongs += 1;
+      if (seen.rpc !== "tools/call" || ++calls > 1) return false;
+      const event = `data: ${JSON.stringify({ jsonrpc: "2.0", ...lifeOf(life, seen) })}\n\n`;
+      if (life !== "silent") response.writeHead(200, { "content-type": "text/event-stream" }).write(event);
       return true;
     },
   });
   const bench = await lookingBench(server, 2, { keys });
   bench.send("Go");
-  await expect.poll(() => [calls, bench.deltas.some(({ data }) => data === "1\n")]).toEqual([1, hasBegun]);
+  const lives = () => (life === "ping" ? pongs : bench.deltas.filter(({ data }) => data === "1\n").length);
+  await expect.poll(() => [calls, lives()]).toEqual([1, life === "silent" ? 0 : 1]);
   await bench.tick(60_000);
   await bench.idle();
   const { outcome } = lastEvent(bench, "tool_call_end");
@@ -198,31 +208,30 @@ const timeOut = async (keys: string, hasBegun: boolean) => {
 
 test("★ TB-25: a server that accepts a call and never answers is paused, so that the next run does not wait for it again", async () => {
   const paused = { calls: 1, output: "unavailable", states: ["connected", "failed"] };
-  expect(await timeOut("", false)).toEqual({ ...paused, outcome: "unknown" });
-  expect(await timeOut(", trust: true", false)).toEqual({ ...paused, outcome: "error" });
+  expect(await timeOut("", "silent")).toEqual({ ...paused, outcome: "unknown" });
+  expect(await timeOut(", trust: true", "silent")).toEqual({ ...paused, outcome: "error" });
 });
 
 test("TB-25: a server that has begun to answer is slow, not dead: a call that times out pauses nothing", async () => {
   const used = { calls: 2, outcome: "unknown", output: "seen", states: ["connected"] };
-  expect(await timeOut("", true)).toEqual(used);
+  expect(await timeOut("", "progress")).toEqual(used);
+  expect(await timeOut(', protocol: "2025"', "ping")).toEqual(used);
 });
 
-/** A server of the older transport that answers no call, after some progress or none. */
-const startSilentSse = async (progresses: boolean) => {
+/** A server of the older transport that answers no call. */
+const startSilentSse = async (life: Life) => {
   const seen: string[] = [];
   let stream: ServerResponse | null = null;
   const tell = (message: object): void =>
     void stream?.write(`data: ${JSON.stringify({ jsonrpc: "2.0", ...message })}\n\n`);
   const answer = (body: string): void => {
-    const { id, method, params } = JSON.parse(body) as SeenRequest & { readonly method: string };
-    seen.push(method);
+    const { id, method, params } = JSON.parse(body) as SeenRequest & { readonly method?: string };
+    seen.push(method ?? "an answer");
     const serverInfo = { name: "old", version: "1" };
     if (method === "initialize")
       tell({ id, result: { protocolVersion: "2025-06-18", capabilities: { tools: {} }, serverInfo } });
     if (method === "tools/list") tell({ id, result: { tools: [textTool("look")] } });
-    if (method !== "tools/call" || !progresses) return;
-    const { progressToken } = params["_meta"] as { readonly progressToken: unknown };
-    tell({ method: "notifications/progress", params: { progressToken, progress: 1 } });
+    if (method === "tools/call" && life !== "silent") tell(lifeOf(life, { params }));
   };
   const http = createServer((request, response) => {
     if (request.method === "GET") {
@@ -245,18 +254,18 @@ const startSilentSse = async (progresses: boolean) => {
   return { url: `http://${host}/sse`, host, seen };
 };
 
-test.each([false, true])(
-  "TB-25: a server of the older transport that accepts a call and is silent is paused; one with progress (%s) is not",
-  async (progresses) => {
-    const server = await startSilentSse(progresses);
+test.each(["silent", "progress", "ping"] as const)(
+  "TB-25: a server of the older transport that accepts a call and is silent is paused, one that shows life is not: %s",
+  async (life) => {
+    const server = await startSilentSse(life);
     const bench = await lookingBench(server, 1, { keys: ", transport: sse" });
     bench.send("Go");
-    await expect.poll(() => server.seen).toContain("tools/call");
-    await expect.poll(() => bench.deltas.some(({ data }) => data === "1\n")).toBe(progresses);
+    await expect.poll(() => server.seen).toContain(life === "ping" ? "an answer" : "tools/call");
+    await expect.poll(() => bench.deltas.some(({ data }) => data === "1\n")).toBe(life === "progress");
     await bench.tick(60_000);
     await bench.idle();
     expect(lastEvent(bench, "tool_call_end")["outcome"]).toBe("unknown");
-    expect(lastEvent(bench, "mcp_status")["state"]).toBe(progresses ? "connected" : "failed");
+    expect(lastEvent(bench, "mcp_status")["state"]).toBe(life === "silent" ? "failed" : "connected");
   },
 );
 

@@ -113,12 +113,12 @@ const frames = {
     schema: z.strictObject({ type: z.literal("pong") }),
   },
   bye: {
-    says: "The connection is about to be closed with this code; go on after `resume_after`; it is missing before `hello`.",
+    says: "The connection is about to be closed with this code; go on after `resume_after`, which is missing before `hello`. If the session was deleted nothing says how to go on.",
     schema: z.strictObject({
       type: z.literal("bye"),
       code: z.int(),
       resume_after: z.exactOptional(z.int()),
-      retry_ms: z.int(),
+      retry_ms: z.exactOptional(z.int()),
       hint: z.exactOptional(hint),
     }),
   },

@@ -94,7 +94,7 @@ export const decisionRowSchema = nameSchema(
 
 export const listedAskSchema = nameSchema(
   "ListedAsk",
-  "An open ask with the session that waits for its answer, and its title.",
+  "An open ask with the session that waits for its answer; its title is null for callers who may not read sessions.",
   askSchema.extend({ session: z.string(), session_title: z.string().nullable() }),
 );
 

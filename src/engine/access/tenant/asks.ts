@@ -17,7 +17,7 @@ export const listAsksSchema = z.strictObject({
   ...pageQueryFields,
 });
 
-/** Ask with the session that waits for its answer, and that session's title. */
+/** Ask with the session that waits for its answer, and that session's title for callers who may read sessions. */
 type ListedAsk = Ask & { readonly session: string; readonly session_title: string | null };
 
 /** Replaces the open asks of a session; an ask does not change while it is open. */
@@ -35,11 +35,16 @@ export function keepAsks(all: RunQuery, session: string, asks: readonly Ask[]): 
     );
 }
 
-const toListedAsk = (row: DatabaseRow): ListedAsk => ({
-  session: String(row["session"]),
-  session_title: row["session_title"] === null ? null : String(row["session_title"]),
-  ...(JSON.parse(String(row["json"])) as Ask),
-});
+const toListedAsk =
+  ({ scopes }: Principal) =>
+  (row: DatabaseRow): ListedAsk => {
+    const title = scopes.includes("sessions:read") ? row["session_title"] : null;
+    return {
+      session: String(row["session"]),
+      session_title: title === null ? null : String(title),
+      ...(JSON.parse(String(row["json"])) as Ask),
+    };
+  };
 
 /** Returns the requested kinds that the caller may answer. */
 const listedKinds = ({ scopes }: Principal, kind: Ask["kind"] | undefined): readonly Ask["kind"][] => {
@@ -64,12 +69,12 @@ export function listAsks(
   const position = readCursor(cursor, binding);
   const page = pageClause(position, "opened_at", false, limit);
   const rows = tables.read(
-    `SELECT *, (SELECT title FROM sessions WHERE sessions.id = session) AS session_title
+    `SELECT *, (SELECT title FROM sessions WHERE sessions.id = session AND status <> 'idle') AS session_title
        FROM open_asks WHERE expires_at > ? AND json ->> 'kind' IN (SELECT value FROM json_each(?))
        ${page.where} ${page.tail}`,
     now,
     listed,
     ...page.values,
   );
-  return pageOf(rows, { position, column: "opened_at", limit, binding }, toListedAsk);
+  return pageOf(rows, { position, column: "opened_at", limit, binding }, toListedAsk(principal));
 }

@@ -1,4 +1,7 @@
 import { expect, test } from "vitest";
+import { openTables } from "../../../../src/engine/access/database.ts";
+import type { TableDatabase } from "../../../../src/engine/access/database.ts";
+import { tenantMigrations } from "../../../../src/engine/access/tenant/tables.ts";
 import { listAsks, listAsksSchema } from "../../../../src/engine/access/tenant/asks.ts";
 import { indexSession } from "../../../../src/engine/access/tenant/session-index.ts";
 import type { SessionSummary } from "../../../../src/engine/access/rpc.ts";
@@ -70,4 +73,25 @@ test("AP-13: a key lists the asks that it may answer: approvals, authorisations 
   expect(listed({}, "asks:answer", "approvals:decide").toSorted()).toEqual(kinds.toSorted());
   expect(listed({ kind: "approval" }, "approvals:decide")).toEqual(["approval"]);
   expect(() => listed({ kind: "approval" }, "asks:answer")).toThrow("approvals:decide");
+});
+
+test("AP-5 AP-13: a caller who may read sessions learns the title of an ask's session, which is found by its id", () => {
+  const { database } = memoryTables();
+  const plans: unknown[] = [];
+  const all: TableDatabase["all"] = (query, ...values) => {
+    if (query.includes("FROM open_asks"))
+      plans.push(...database.all(`EXPLAIN QUERY PLAN ${query}`, ...values).map(({ detail }) => detail));
+    return database.all(query, ...values);
+  };
+  const tables = openTables({ ...database, all }, tenantMigrations);
+  indexSession(tables, summary({ title: "My salary", asks: [ask("ask_a")] }));
+  const titles = (...scopes: readonly Scope[]) =>
+    listAsks(tables, callerWith(...scopes), listAsksSchema.parse({}), now).data.map(
+      ({ session_title }) => session_title,
+    );
+  expect(titles("asks:answer", "sessions:read")).toEqual(["My salary"]);
+  expect(titles("asks:answer")).toEqual([null]);
+  const bySession = plans.filter((step) => String(step).includes(" sessions "));
+  expect(bySession).toHaveLength(2);
+  for (const step of bySession) expect(step).toMatch(/^SEARCH sessions USING INDEX/);
 });
