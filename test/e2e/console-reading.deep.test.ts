@@ -133,3 +133,27 @@ test("AP-54: in a narrow window the dialog of keys shows the keys, too", async (
   await press("?");
   await page.getByRole("dialog", { name: "Keys" }).getByText("Esc", { exact: true }).waitFor();
 });
+
+test("AP-54: a session that is renamed in the list keeps its new name, although the list of the server still has the old one", async () => {
+  const { page, start, state } = site.shown;
+  const { body } = await site.api.post("/v1/sessions", { title: "Old name" });
+  await start("hello");
+  await state("done");
+  await page.locator(".session", { hasText: "Old name" }).waitFor();
+  const list = await (await fetch(`${site.server.url}/v1/sessions?order=-updated_at&limit=200`)).text();
+  let reads = 0;
+  await page.route("**/v1/sessions?**", (route) => {
+    reads += 1;
+    return route.fulfill({ contentType: "application/json", body: list });
+  });
+  const row = page.locator(".session", { has: page.locator(`a[href="#${String(body["id"])}"]`) });
+  await page.locator(`a[href="#${String(body["id"])}"]`).focus();
+  await page.keyboard.press("F2");
+  await page.getByRole("textbox", { name: "Title of the session" }).fill("New name");
+  const renamed = page.waitForResponse((response) => response.request().method() === "PATCH");
+  await page.keyboard.press("Enter");
+  await renamed;
+  const before = reads;
+  await expect.poll(() => reads, { timeout: 15_000 }).toBeGreaterThan(before + 1);
+  expect(await row.locator(".title").innerText()).toBe("New name");
+});
