@@ -157,3 +157,24 @@ test("AP-54: a session that is renamed in the list keeps its new name, although 
   await expect.poll(() => reads, { timeout: 15_000 }).toBeGreaterThan(before + 1);
   expect(await row.locator(".title").innerText()).toBe("New name");
 });
+
+test("AP-54: on a phone a title has two lines, and a call that is opened shows its command whole", async () => {
+  const { page, start, state } = site.shown;
+  await start("git");
+  await state("done");
+  await page.getByRole("button", { name: "What to do with this session" }).click();
+  await page.getByRole("menuitem", { name: "Rename" }).click();
+  const field = page.getByRole("textbox", { name: "Title of the session" });
+  await field.fill("The first commit of the tides");
+  await field.press("Enter");
+  await page.getByRole("heading", { name: "The first commit of the tides" }).waitFor();
+  await resize(page, phone);
+  const isWhole = (selector: string): Promise<boolean> =>
+    page.evaluate(`(({ scrollWidth, clientWidth, scrollHeight, clientHeight }) =>
+      scrollWidth <= clientWidth && scrollHeight <= clientHeight + 1
+    )(document.querySelector(${JSON.stringify(selector)}))`);
+  expect(await isWhole(".head h1")).toBe(true);
+  await page.getByRole("button", { name: /git init/, expanded: false }).click();
+  await page.getByRole("button", { name: /git init/, expanded: true }).waitFor();
+  expect(await isWhole(".line[aria-expanded=true] > .line-words")).toBe(true);
+});
