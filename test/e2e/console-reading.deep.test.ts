@@ -76,10 +76,10 @@ test("AP-54: a title that is cut off is whole while the pointer rests on it, in 
   await row.hover();
   expect(await row.getAttribute("title")).toBe(title);
   const head = page.getByRole("heading", { level: 1 });
-  await resize(page, phone);
+  await resize(page, { width: 800, height: 900 });
   await head.hover();
   expect(await head.getAttribute("title")).toBe(title);
-  await page.setViewportSize({ width: 2_400, height: 900 });
+  await resize(page, { width: 2_400, height: 900 });
   await page.mouse.move(0, 0);
   await head.hover();
   expect(await head.getAttribute("title")).toBeNull();
