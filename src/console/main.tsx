@@ -165,6 +165,14 @@ document.addEventListener("visibilitychange", () => isSeen() && sessions.refresh
 addEventListener("popstate", () => route.set(readRoute(location.hash)));
 addEventListener("hashchange", () => route.set(readRoute(location.hash)));
 
+/** What is cut off is whole in the title that shows while the pointer rests on it. */
+document.addEventListener("pointerover", ({ target }) => {
+  const cut = target instanceof Element && target.closest<HTMLElement>(".cut, .line-words, .line-result");
+  if (!cut) return;
+  if (cut.scrollWidth > cut.clientWidth) cut.title = cut.textContent;
+  else cut.removeAttribute("title");
+});
+
 const root = document.getElementById("root");
 if (root === null) throw new Error("the page has no root");
 // The session is asked for first, and before anything is drawn: all that is shown waits for its answer.

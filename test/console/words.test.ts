@@ -32,7 +32,13 @@ import { describeCall, hasFailed, resultOf } from "../../src/console/calls/verbs
 import { diffTexts } from "../../src/console/parts/compare-texts.ts";
 import { parseDiff } from "../../src/console/parts/diff.ts";
 import { escapeInLines, escapeUnseen, escapeJson } from "../../src/console/parts/escape.ts";
-import { findLeastUsd, formatDuration, formatTokens, formatUsd } from "../../src/console/parts/format.ts";
+import {
+  findLeastUsd,
+  formatDuration,
+  formatMoment,
+  formatTokens,
+  formatUsd,
+} from "../../src/console/parts/format.ts";
 import { withCommand, withShift } from "../../src/console/parts/key-names.ts";
 import { writeCurl } from "../../src/console/run/curl.ts";
 import { lanesOf } from "../../src/console/run/timeline.ts";
@@ -574,4 +580,10 @@ test("AP-54: what is copied as curl names a key only where the page needs one, a
       `curl -H "Authorization: Bearer $LIMPET_KEY" 'https://a.example/events?thread=t_1'`,
     ].join("\n"),
   );
+});
+
+test("AP-54: a moment is told by the same clock as every other time", () => {
+  const at = new Date(2026, 10, 30, 14, 7, 5).getTime();
+  expect(formatMoment(at, at)).toBe("14:07:05");
+  expect(formatMoment(at, at + 86_400_000)).toContain("14:07:05");
 });

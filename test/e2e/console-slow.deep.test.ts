@@ -93,7 +93,7 @@ test("AP-54: a refusal of earlier entries is not asked about again while an answ
   await taken;
 });
 
-test("AP-54: earlier entries that come, and rows that grow, move nobody who reads below them", async () => {
+test("AP-54: earlier entries that come, and rows that grow, move nobody who reads below them, and are not told as new", async () => {
   const { page, state } = site.shown;
   const { id } = await createLongSession(site.api, 500);
   await page.goto(`${site.server.url}/console#${id}`);
@@ -120,6 +120,9 @@ test("AP-54: earlier entries that come, and rows that grow, move nobody who read
   })()`);
   expect(await rows.count()).toBeGreaterThan(count);
   expect(Math.abs(moved)).toBeLessThan(1);
+  expect(await page.locator(".jump").textContent()).toBe("To the end");
+  await site.api.post(`/v1/sessions/${id}/messages`, { content: "hello", wait: 60 });
+  await expect.poll(() => page.locator(".jump").textContent()).toBe("2 new");
 });
 
 test("AP-54: a page that shows the first entries later than it has them stays alive", async () => {

@@ -81,7 +81,7 @@ test("AP-54 AG-17: called agents nest below their call with task, state and cost
   expect(await page.locator(".panel .lane", { hasText: "builder" }).count()).toBe(1);
 });
 
-test("AP-54: an earlier run is chosen and shows its own figures and timeline, and the lane of a called agent leads to its lines", async () => {
+test("AP-54: an earlier run is chosen by what was said, in its own direction, and shows its figures and timeline, and the lane of a called agent leads to its lines", async () => {
   const { page, start, say, state, logText } = site.shown;
   const sent = `files ${"x".repeat(33)}🐚`;
   await start(`${sent} and more`);
@@ -100,7 +100,7 @@ test("AP-54: an earlier run is chosen and shows its own figures and timeline, an
   await expect
     .poll(() => choice.locator("option").allTextContents())
     .toEqual(
-      ["Run 2 · graph", `Run 1 · ${sent}…`].map((each) =>
+      ["Run 2 · \u2068graph\u2069", `Run 1 · \u2068${sent}…\u2069`].map((each) =>
         expect.stringMatching(new RegExp(`^${each} · \\d\\d:\\d\\d · \\$0\\.\\d{2,5}$`)),
       ),
     );
@@ -139,7 +139,7 @@ test("AP-54: an earlier run is chosen and shows its own figures and timeline, an
   await panel.getByText("Its last turn").waitFor();
   await say("hello");
   await panel.getByText("This turn").waitFor();
-  expect(await choice.locator("option:checked").textContent()).toContain(" · hello · ");
+  expect(await choice.locator("option:checked").textContent()).toContain(" · \u2068hello\u2069 · ");
 });
 
 test("AP-54: the list tells sessions without a title apart, and shows a new title at once", async () => {

@@ -5,8 +5,8 @@ import { money, oneLine } from "./plain.ts";
 
 type SessionSummary = Awaited<ReturnType<LimpetClient["sessions"]["list"]>>["data"][number];
 
-/** Most characters of a row. */
-const longestRow = 100;
+/** Most characters of a title: by it a person tells sessions apart, so no other column takes its place. */
+const longestTitle = 40;
 
 /** Lines with columns of the same width. */
 export const tableLines = (rows: readonly (readonly string[])[]): readonly string[] => {
@@ -36,12 +36,7 @@ export const localTime = (at: number, now: number): string => {
 
 const callCount = (calls: number): string => `${calls} ${calls === 1 ? "call" : "calls"}`;
 
-const cut = (line: string): string => {
-  const characters = [...line];
-  return characters.length <= longestRow ? line : `${characters.slice(0, longestRow - 1).join("")}…`;
-};
-
-/** Formats a row for each session. The title comes last, since a narrow row can do without it. */
+/** Formats a row for each session. The title comes last, where a narrow terminal breaks the row. */
 export const sessionLines = (sessions: readonly SessionSummary[], now: number): readonly string[] =>
   tableLines(
     sessions.map(({ id, status, last_end: end, agent, updated_at, usage, title }) => [
@@ -51,6 +46,6 @@ export const sessionLines = (sessions: readonly SessionSummary[], now: number): 
       localTime(updated_at, now),
       callCount(usage.calls),
       money(usage.cost_usd),
-      oneLine(title ?? "", longestRow),
+      oneLine(title ?? "", longestTitle),
     ]),
-  ).map(cut);
+  );

@@ -1,7 +1,8 @@
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import type { Json } from "../../chat/message.ts";
 import { CopyButton, Tabs } from "../parts/controls.tsx";
-import { DiffCount, DiffView } from "../parts/diff-view.tsx";
+import { DiffCount } from "../calls/diff-count.tsx";
+import { DiffView } from "../parts/diff-view.tsx";
 import { diffTexts } from "../parts/compare-texts.ts";
 import type { Diff } from "../parts/diff.ts";
 import { escapeInLines, escapeJson, escapeUnseen } from "../parts/escape.ts";

@@ -3,9 +3,9 @@ import type { CallEntry, TranscriptAsk } from "../../client/transcript.ts";
 import { AskCard, UnusedEdit } from "../asks/index.ts";
 import { describeClosed, isSaidByAnswer } from "../asks/closed.ts";
 import { readEdit } from "../asks/edits.ts";
+import { DiffCount } from "../calls/diff-count.tsx";
 import { describeResult, isRemembered } from "../calls/outcomes.ts";
 import { describeCall, hasFailed } from "../calls/verbs.ts";
-import { DiffCount, DiffView } from "../parts/diff-view.tsx";
 import { parseDiff } from "../parts/diff.ts";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatDuration, formatTime } from "../parts/format.ts";
@@ -27,6 +27,8 @@ const RunningTime = ({ since }: { readonly since: number | null }) => {
     </>
   );
 };
+
+export const DiffView = lazy(async () => (await import("../parts/diff-view.tsx")).DiffView);
 
 const Body = lazy(async () => (await import("./call-body.tsx")).CallBody);
 

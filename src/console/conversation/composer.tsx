@@ -63,8 +63,8 @@ interface FilesProps {
 const Files = ({ files, onRemove }: FilesProps) =>
   files.length === 0 ? null : (
     <ul class="composer-files">
-      {files.map((file) => (
-        <li key={file.name}>
+      {files.map((file, at) => (
+        <li key={at}>
           <span class="cut">{escapeInLine(file.name)}</span>
           <IconButton
             name="close"
@@ -98,8 +98,8 @@ const Attach = ({ onFiles }: { readonly onFiles: (files: readonly File[]) => voi
 
 const hasFiles = ({ dataTransfer }: DragEvent): boolean => dataTransfer?.types.includes("Files") === true;
 
-/** Takes files that are dropped anywhere on the page, which would show them in its place otherwise. */
-const useDroppedFiles = (onFiles: (files: readonly File[]) => void): boolean => {
+/** Takes files that are pasted, or dropped anywhere on the page, which would show them in its place otherwise. */
+const useGivenFiles = (onFiles: (files: readonly File[]) => void): boolean => {
   const [over, setOver] = useState(false);
   const take = useRef(onFiles);
   take.current = onFiles;
@@ -116,10 +116,19 @@ const useDroppedFiles = (onFiles: (files: readonly File[]) => void): boolean => 
       setOver(false);
       take.current([...(event.dataTransfer?.files ?? [])]);
     };
+    const paste = (event: ClipboardEvent): void => {
+      const { clipboardData: given } = event;
+      // A program that copies a text may give a picture of it, too.
+      if (given === null || given.files.length === 0 || given.types.includes("text/plain")) return;
+      event.preventDefault();
+      take.current([...given.files]);
+    };
+    document.addEventListener("paste", paste);
     document.addEventListener("dragover", drag);
     document.addEventListener("dragleave", leave);
     document.addEventListener("drop", drop);
     return () => {
+      document.removeEventListener("paste", paste);
       document.removeEventListener("dragover", drag);
       document.removeEventListener("dragleave", leave);
       document.removeEventListener("drop", drop);
@@ -332,7 +341,7 @@ export const Composer = ({
     }
     document.getElementById("composer")?.focus();
   };
-  const isOver = useDroppedFiles(take);
+  const isOver = useGivenFiles(take);
   return (
     <div class={classOf({ answers: isAnswer, tall: rest.tall === true, "takes-drop": isOver })}>
       {isAnswer && draft.text !== "" && <span class="composer-tag">Your answer</span>}

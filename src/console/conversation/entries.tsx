@@ -24,7 +24,7 @@ const showEntries = (thread: TranscriptThread, level: number) => <Entries thread
 const silence = 5 * 60_000;
 
 const Time = ({ at }: { readonly at: number }) => (
-  <p class="entry mark">
+  <p class="entry mark time">
     <span>{formatClock(at)}</span>
   </p>
 );

@@ -1,7 +1,7 @@
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { LimpetError } from "../../client/index.ts";
-import type { Transcript, TranscriptAsk } from "../../client/transcript.ts";
+import type { Transcript, TranscriptAsk, TranscriptEntry } from "../../client/transcript.ts";
 import { Icon } from "../parts/icons.tsx";
 import { useApp, useSession } from "../state/app.ts";
 
@@ -56,8 +56,11 @@ interface LogProps {
   readonly askWords: string;
 }
 
-const countEntries = ({ threads }: Transcript, thread: string): number =>
-  threads.find(({ id }) => id === thread)?.entries.length ?? 0;
+/** Counts the messages and calls that came after an entry: those before it, which are read as one scrolls up, are not new. */
+const countAfter = (entries: readonly TranscriptEntry[], last: string): number => {
+  const at = entries.findLastIndex(({ id }) => id === last);
+  return at === -1 ? 0 : entries.slice(at + 1).filter(({ kind }) => kind !== "note").length;
+};
 
 /** The asks that a person can answer here. */
 const personsAsks = ({ asks }: Transcript): Transcript["asks"] =>
@@ -197,11 +200,12 @@ const usePlace = (place: string) => {
 
 /** Keeps the log in its place, and counts what came since its end was left. */
 const useFollowing = (session: string, { thread, transcript, sent }: LogProps) => {
-  const count = countEntries(transcript, thread);
+  const entries = transcript.threads.find(({ id }) => id === thread)?.entries ?? [];
   const open = useRef<Transcript["asks"]>([]);
   open.current = personsAsks(transcript);
   const { log, stay, follows, isMoved, hold, note, needsEarlier } = usePlace(`${session} ${thread}`);
-  const [left, setLeft] = useState<number | null>(null);
+  /** The last entry when the end was left; null at the end. */
+  const [left, setLeft] = useState<string | null>(null);
   const [hasHiddenAsk, setHiddenAsk] = useState(false);
   const keep = (): void => {
     if (log.current === null) return;
@@ -217,7 +221,7 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
     return () => watch.disconnect();
   }, []);
   const look = (element: HTMLDivElement): void => {
-    setLeft((before) => (follows() ? null : (before ?? count)));
+    setLeft((before) => (follows() ? null : (before ?? entries.at(-1)?.id ?? "")));
     setHiddenAsk(findHiddenAsk(element, open.current) !== null);
   };
   const jump = (): void => {
@@ -230,7 +234,7 @@ const useFollowing = (session: string, { thread, transcript, sent }: LogProps) =
     log,
     needsEarlier,
     hasHiddenAsk,
-    missed: left === null ? null : count - left,
+    missed: left === null ? null : countAfter(entries, left),
     jump,
     /** Returns whether a person has scrolled, not the page. */
     scrolled: (element: HTMLDivElement): boolean => {

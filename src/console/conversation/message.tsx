@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { MessageEntry } from "../../client/transcript.ts";
+import { CopyButton } from "../parts/controls.tsx";
 import { escapeInLine } from "../parts/escape.ts";
 import { formatTokens } from "../parts/format.ts";
 import { memo } from "../parts/hooks.ts";
@@ -133,6 +134,7 @@ const Agent = ({ entry, thread }: { readonly entry: MessageEntry; readonly threa
       return (
         <div key={at} class="entry speech" data-entry={entry.id}>
           <Markdown text={part.text} open={grows} />
+          {!grows && <CopyButton text={part.text} label="Copy this answer" />}
         </div>
       );
     })}

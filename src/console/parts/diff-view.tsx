@@ -1,3 +1,4 @@
+import "../styles/diff.css";
 import { memo } from "./hooks.ts";
 import type { Diff, DiffLine } from "./diff.ts";
 import { escapeInLines } from "./escape.ts";
@@ -44,17 +45,4 @@ export const DiffView = memo<{ readonly diff: Diff; readonly bare?: boolean; rea
       </div>
     );
   },
-);
-
-/** Says how much a diff adds and removes. */
-export const DiffCount = ({ added, removed, isCut }: Omit<Diff, "lines">) => (
-  <span class="diff-count">
-    {(added > 0 || removed === 0) && <span class="good">+{added}</span>}
-    {removed > 0 && (
-      <span class="bad">
-        {added > 0 ? " " : ""}−{removed}
-      </span>
-    )}
-    {isCut && " and more"}
-  </span>
 );

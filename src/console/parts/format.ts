@@ -94,8 +94,10 @@ export const formatTime = (at: number, now: number): string => {
 };
 
 /** Formats a time of today to the second, others with their date, too. */
-export const formatMoment = (at: number, now: number): string =>
-  startOfDay(now) === startOfDay(at) ? new Date(at).toLocaleTimeString() : new Date(at).toLocaleString();
+export const formatMoment = (at: number, now: number): string => {
+  const words = startOfDay(now) === startOfDay(at) ? "toLocaleTimeString" : "toLocaleString";
+  return new Date(at)[words](undefined, { hour12: false });
+};
 
 /** Names the group of days that a time belongs to. */
 export const nameDays = (at: number, now: number): string => {

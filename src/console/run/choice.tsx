@@ -87,11 +87,14 @@ const saidFor = (transcript: Transcript, run: TranscriptRun): string => {
 
 const endWords: Readonly<Record<string, string>> = { failed: "failed", cancelled: "stopped" };
 
+/** Keeps the direction of a text from what stands around it. */
+const isolate = (text: string): string => (text === "" ? "" : `\u2068${text}\u2069`);
+
 /** Names a run by its number, what was said, how it ended if not well, its time, and what it cost. */
 const nameRun = (transcript: Transcript, run: TranscriptRun, now: number): string =>
   [
     `Run ${run.id.replace(/^run_/, "")}`,
-    escapeInLine(saidFor(transcript, run)),
+    isolate(escapeInLine(saidFor(transcript, run))),
     endWords[run.state] ?? "",
     formatTime(run.started_at, now),
     formatUsd(runSpent(transcript, run).cost),

@@ -1,5 +1,6 @@
 import { Confirm } from "../parts/dialog.tsx";
 import { useApp } from "../state/app.ts";
+import { readRows } from "./shown.ts";
 import { titleOf } from "./status.ts";
 
 /** What is asked once before something is taken away from a session, or all of it. */
@@ -27,13 +28,14 @@ interface SessionConfirmProps {
 
 /** Asks, and clears or deletes the session. */
 export const SessionConfirm = ({ id, question, onClose }: SessionConfirmProps) => {
-  const { sessions, go, report, route } = useApp();
+  const app = useApp();
+  const { sessions, go, report, route } = app;
   const act = (): void => {
     if (question === "clear") return report(sessions.clear(id));
     if (route.get().session === id) go({ session: null, context: null });
     report(sessions.remove(id));
   };
-  const row = sessions.list.get().rows.find((each) => each.id === id);
+  const row = readRows(app).rows.find((each) => each.id === id);
   const name = row === undefined ? "this session" : `“${titleOf(row)}”`;
   const { title, ...words } = questions[question];
   return <Confirm {...words} title={`${title} ${name}?`} onDo={act} onClose={onClose} />;

@@ -96,8 +96,23 @@ const noList: SessionList = {
 
 type SessionChanges = Pick<Sessions, "changing" | "rename" | "clear" | "remove">;
 
+/** Sessions as they were right after a rename, by their ids. */
+type RenamedSessions = Map<string, Pick<SessionRow, "title" | "updated_at">>;
+
+/** Gives rows their newest titles: the server's list learns of a rename a little later. */
+const withNewestTitles = (rows: SessionList["rows"], renamed: RenamedSessions): SessionList["rows"] =>
+  rows.map((row) => {
+    const known = renamed.get(row.id);
+    return known !== undefined && known.updated_at > row.updated_at ? { ...row, title: known.title } : row;
+  });
+
 /** Changes sessions; what the server has changed is in the list at once. */
-const createChanges = (api: Api, { list }: Pick<Sessions, "list">, restart: () => void): SessionChanges => {
+const createChanges = (
+  api: Api,
+  list: Sessions["list"],
+  renamed: RenamedSessions,
+  restart: () => void,
+): SessionChanges => {
   const changing = createStore<ReadonlyMap<string, string>>(new Map());
   const change = async (
     id: string,
@@ -118,10 +133,9 @@ const createChanges = (api: Api, { list }: Pick<Sessions, "list">, restart: () =
   return {
     changing,
     rename: (id, title) => {
-      const sent = api.request(`/sessions/${id}`, { method: "PATCH", body: { title } });
-      return change(id, "Being renamed", sent, (rows) =>
-        rows.map((row) => (row.id === id ? { ...row, title } : row)),
-      );
+      const sent = api.read<SessionRow>(`/sessions/${id}`, { method: "PATCH", body: { title } });
+      const known = sent.then((row) => renamed.set(id, row));
+      return change(id, "Being renamed", known, (rows) => withNewestTitles(rows, renamed));
     },
     clear: (id) => {
       const sent = api.request(`/sessions/${id}/clear`, { method: "POST", body: {} });
@@ -137,6 +151,7 @@ const createChanges = (api: Api, { list }: Pick<Sessions, "list">, restart: () =
 /** `isSeen` tells whether somebody looks at the page: else the list need not be fresh. */
 export const createSessions = (api: Api, isSeen: () => boolean): Sessions => {
   const list = createStore(noList);
+  const renamed: RenamedSessions = new Map();
   const query = createStore("");
   let pages = 1;
   let next: ReturnType<typeof setTimeout> | undefined;
@@ -144,7 +159,7 @@ export const createSessions = (api: Api, isSeen: () => boolean): Sessions => {
     clearTimeout(next);
     try {
       const read = await readList(api, query.get().trim(), pages, signal);
-      if (!signal.aborted) list.set(read);
+      if (!signal.aborted) list.set({ ...read, rows: withNewestTitles(read.rows, renamed) });
     } catch (fault) {
       if (signal.aborted) return;
       list.set((before) => ({ ...before, state: isRefusal(fault) ? "refused" : "failed" }));
@@ -158,5 +173,5 @@ export const createSessions = (api: Api, isSeen: () => boolean): Sessions => {
   };
   query.subscribe(() => show(1));
   const readMore = (): void => show(pages + 1);
-  return { list, query, refresh, restart, readMore, ...createChanges(api, { list }, restart) };
+  return { list, query, refresh, restart, readMore, ...createChanges(api, list, renamed, restart) };
 };
