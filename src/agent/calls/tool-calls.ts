@@ -271,8 +271,12 @@ export const answerCall = (
   endCallAtOnce(draft, threadId, call, createCallResult(draft, threadId, call, ok ? "ok" : "error", content));
 
 /** Refuses a call that no tool runs for. */
-export const refuseCall = (draft: Draft, threadId: string, call: Call, { code, sentence }: Refusal): void =>
-  answerCall(draft, threadId, call, errorText(code, sentence), false);
+export const refuseCall = (
+  draft: Draft,
+  threadId: string,
+  call: DraftCall,
+  { code, sentence }: Refusal,
+): void => answerCall(draft, threadId, call, errorText(code, sentence), false);
 
 /** An episode is a call in short. The events hold those of a run, so that no compaction removes them. */
 
