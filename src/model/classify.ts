@@ -37,8 +37,10 @@ const readParam = (param: Json | undefined, message: string): string | undefined
 };
 
 /** Returns a code that is an HTTP error status, also as a text; undefined for another. */
-const readStatus = (code: Json | undefined): number | undefined =>
-  /^[45]\d\d$/.test(String(code)) ? Number(code) : undefined;
+const readStatus = (code: Json | undefined): number | undefined => {
+  const status = typeof code === "string" && /^\d{3}$/.test(code) ? Number(code) : code;
+  return typeof status === "number" && status >= 400 && status < 600 ? status : undefined;
+};
 
 /**
  * Reads the details of an error body, which is `{error: {…}}`, `{error: "…"}`, flat, in an array (Gemini), or
