@@ -84,7 +84,10 @@ const findProvider = (draft: TeamDraft, name: string | undefined): ListEntry<Pro
     : draft.providers.find(({ value }) => value.name === name);
 
 /** Returns the model targets of an agent, in the order in which they are tried. */
-export const targetShapesOf = (draft: TeamDraft, agent: AgentShape): TargetShape[] => {
+export const targetShapesOf = (
+  draft: TeamDraft,
+  agent: Pick<AgentShape, "provider" | "model" | "fallbacks">,
+): TargetShape[] => {
   const first = findProvider(draft, agent.provider);
   if (first === undefined) return [];
   const fallbacks = (agent.fallbacks ?? first.value.fallbacks).flatMap((fallback) => {

@@ -165,8 +165,7 @@ const serversOf = (team: Team, agent: AgentConfig): Agent["servers"] =>
 const overrideOf = (
   { callerConstraints }: PlacedAgent,
   { model, modelScope }: SessionVariant,
-): string | null =>
-  callerConstraints === null || (modelScope === "tree" && callerConstraints.provider === null) ? model : null;
+): string | null => (callerConstraints === null || modelScope === "tree" ? model : null);
 
 const targetsOf = (
   { team, make }: AgentParts,

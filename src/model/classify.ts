@@ -17,7 +17,7 @@ export interface ErrorAnswer {
 }
 
 interface ErrorDetails {
-  /** HTTP status in the body, as Google and OpenRouter send it in a stream. */
+  /** HTTP status in the body, as Google and OpenRouter send it in a stream, and LiteLLM as a text. */
   readonly status: number | undefined;
   /** Error types and codes of the vendors, in lower case. */
   readonly types: ReadonlySet<string>;
@@ -36,6 +36,12 @@ const readParam = (param: Json | undefined, message: string): string | undefined
   return path !== undefined && pathPattern.test(path) ? path : undefined;
 };
 
+/** Returns a code that is an HTTP error status, also as a text; undefined for another. */
+const readStatus = (code: Json | undefined): number | undefined => {
+  const status = typeof code === "string" && /^\d{3}$/.test(code) ? Number(code) : code;
+  return typeof status === "number" && status >= 400 && status < 600 ? status : undefined;
+};
+
 /**
  * Reads the details of an error body, which is `{error: {…}}`, `{error: "…"}`, flat, in an array (Gemini), or
  * `{errors: [{…}]}` (Cloudflare).
@@ -47,12 +53,11 @@ const readErrorDetails = (body: Json): ErrorDetails => {
   const inner = fieldsOf(Array.isArray(errors) ? errors[0] : error);
   const named = [outer, inner].flatMap(({ type, code, status }) => [type, code, status]);
   const types = named.filter((name) => typeof name === "string").map((name) => name.toLowerCase());
-  const isStatus = (code: Json | undefined) => typeof code === "number" && code >= 400 && code < 600;
-  const status = [inner["code"], outer["code"]].find(isStatus);
+  const status = [inner["code"], outer["code"]].map(readStatus).find((code) => code !== undefined);
   const sentences = [inner["message"], outer["message"], error, parsed];
   const message = sentences.find((sentence) => typeof sentence === "string") ?? "";
   return {
-    status: typeof status === "number" ? status : undefined,
+    status,
     types: new Set(types),
     message,
     details: JSON.stringify(inner["details"] ?? outer["details"] ?? null),

@@ -1,4 +1,4 @@
-import { plainTraits } from "./profile.ts";
+import { chatTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
 /** Google's chat endpoint needs thought signatures back with their calls, and schemas of the common subset. */
@@ -7,10 +7,10 @@ export const gemini: Profile = {
   protocol: "openai-chat",
   baseUrl: "https://generativelanguage.googleapis.com/v1beta/openai",
   auth: "bearer",
-  traits: () => ({
-    ...plainTraits,
-    schema: "minimal",
-    efforts: ["minimal", "low", "medium", "high"],
-    thoughtSignatures: true,
-  }),
+  traits: (config) =>
+    chatTraits(config, {
+      schema: "minimal",
+      efforts: ["minimal", "low", "medium", "high"],
+      thoughtSignatures: true,
+    }),
 };

@@ -1,4 +1,4 @@
-import { plainTraits } from "./profile.ts";
+import { chatTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
 /**
@@ -10,5 +10,5 @@ export const grok: Profile = {
   protocol: "openai-responses",
   baseUrl: "https://api.x.ai/v1",
   auth: "bearer",
-  traits: () => ({ ...plainTraits, schema: "closed", cacheKey: true }),
+  traits: (config) => chatTraits(config, { schema: "closed", cacheKey: true }),
 };

@@ -1,4 +1,4 @@
-import { plainTraits } from "./profile.ts";
+import { chatTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
 /** OpenAI stores nothing and gets one cache key per thread. */
@@ -7,10 +7,10 @@ export const openai: Profile = {
   protocol: "openai-chat",
   baseUrl: "https://api.openai.com/v1",
   auth: "bearer",
-  traits: () => ({
-    ...plainTraits,
-    efforts: ["minimal", "low", "medium", "high", "xhigh", "max"],
-    openaiFields: true,
-    cacheKey: true,
-  }),
+  traits: (config) =>
+    chatTraits(config, {
+      efforts: ["minimal", "low", "medium", "high", "xhigh", "max"],
+      openaiFields: true,
+      cacheKey: true,
+    }),
 };

@@ -29,3 +29,20 @@ export const plainTraits: Traits = {
   thoughtSignatures: false,
   strictTurns: false,
 };
+
+/** The traits of a kind that speaks chat completions or Responses, as far as the team's `compat` says nothing else. */
+export const chatTraits = (
+  { compat }: Pick<ProviderConfig, "compat">,
+  ofKind: Partial<Traits> = {},
+): Traits => {
+  const usual = { ...plainTraits, ...ofKind };
+  return {
+    ...usual,
+    tokensField: compat.max_tokens_field ?? usual.tokensField,
+    systemRole: compat.system_role,
+    streamUsage: compat.stream_usage,
+    schema: compat.schema === "strict" ? "full" : (compat.schema ?? usual.schema),
+    reasoningReplay: compat.reasoning_replay,
+    thinkTags: compat.think_tags,
+  };
+};

@@ -2,7 +2,7 @@ import { fieldsOf, parseJson } from "../chat/json.ts";
 import { modelError } from "../model/failure.ts";
 import type { AttemptOrigin } from "../model/failure.ts";
 import type { Post } from "../protocols/protocol.ts";
-import { plainTraits } from "./profile.ts";
+import { chatTraits } from "./profile.ts";
 import type { Profile } from "./profile.ts";
 
 /** Cloudflare's own models, which a binding of the Worker reaches without a key. */
@@ -12,7 +12,7 @@ export const workersAi: Profile = {
   baseUrl: null,
   binding: "AI",
   auth: "bearer",
-  traits: () => ({ ...plainTraits, tokensField: "max_tokens" }),
+  traits: (config) => chatTraits(config, { tokensField: "max_tokens" }),
 };
 
 /** The part of a Workers AI binding that is used. */

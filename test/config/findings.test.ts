@@ -474,3 +474,17 @@ test("CF-25 TB-7: a rule that has expired is told as that, and not for what lead
   for (const held of [rule("2026-06-02"), rule("2026-06-02T00:00:01Z")])
     expect(await complaints(held, { now })).toEqual([expect.stringContaining("rule_gap")]);
 });
+
+test("CF-25: the fallbacks of a provider that calls may choose for a child are in use", async () => {
+  const provider = (name: string, more = ""): string =>
+    `  - { name: ${name}, kind: scripted, model: m, ${more} script: { script: 1, replies: [{ reply: [{ text: hi }] }] } }\n`;
+  const yaml = `providers:
+${provider("own")}${provider("chosen", "fallbacks: [spare],")}${provider("spare")}${provider("idle")}agents:
+  - { name: lead, toolboxes: [agents], delegation: { providers: [chosen] } }
+  - { name: coder }
+`;
+  const findings = await said(yaml);
+  expect(findings.filter((line) => line.includes("unused_provider"))).toEqual([
+    expect.stringContaining("no agent uses the provider idle"),
+  ]);
+});

@@ -121,6 +121,29 @@ agents: [{ name: a }, { name: b, provider: gateway }]`;
   expect(home("gpt-4o", b)).toBe("gateway");
 });
 
+test("MO-38: the id of a router's model may begin with a vendor that is a provider here, too", async () => {
+  const yaml = `
+providers:
+  - { name: openai, kind: openai, model: gpt-4o, api_key: k, allow_literal_secrets: true }
+  - { name: router, kind: openai-compatible, base_url: "https://router.example", model: openai/gpt-oss-120b, api_key: k, allow_literal_secrets: true }
+models:
+  openai/gpt-oss-20b: {}
+agents: [{ name: a, provider: router }]`;
+  const bench = await benchOf(yaml, {}, {});
+  for (const model of ["openai/gpt-oss-120b", "openai/gpt-oss-20b", "router/openai/gpt-oss-120b"])
+    expect(bench.ok("patch", { model })).toMatchObject({ model });
+  const compiled = await teamOf(yaml);
+  const [agent] = compiled.agents;
+  const chosen = (text: string) => {
+    const found = agent === undefined ? null : resolveModel(compiled, text, agent);
+    return found === null ? null : `${found.provider.name} ${found.model}`;
+  };
+  expect(chosen("openai/gpt-oss-120b")).toBe("router openai/gpt-oss-120b");
+  expect(chosen("openai/gpt-oss-20b")).toBe("router openai/gpt-oss-20b");
+  expect(chosen("openai/gpt-4o")).toBe("openai gpt-4o");
+  expect(chosen("openai/ghost")).toBeNull();
+});
+
 test("CF-23, MO-38: a model below the window guard is 422 and the old one is kept", async () => {
   const bench = await benchOf(team(), extras, { model: "second" });
   const message = "its window of 8000 tokens is below 16000";

@@ -210,6 +210,22 @@ agents: [{ name: helper, effects: [] }]`;
   });
 });
 
+test("MO-27 MO-38: a provider that a delegating call chose has its own fallbacks", async () => {
+  const lead = `{ script: 1, replies: [{ reply: [{ call: delegate_to_agent, args: { agent: coder, task: Go, context: None, provider: b } }] }, { reply: [{ text: "{{results.delegate_to_agent}}" }] }] }`;
+  const yaml = `
+providers:
+  - { name: a, kind: scripted, model: ma, script: ${lead} }
+  - { name: b, kind: scripted, model: mb, rate_limit: { max_retries: 0 }, fallbacks: [c], script: ${scriptOf("no", busy)} }
+  - { name: c, kind: scripted, model: mc, script: ${scriptOf("from c")} }
+agents:
+  - { name: lead, effects: [], toolboxes: [agents], permissions: { preset: open }, delegation: { providers: [b] } }
+  - { name: coder, effects: [], fallbacks: [] }`;
+  const bench = await benchOf(yaml, {}, {});
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+  expect(eventsOf(bench, "provider_failover")).toEqual([{ from: "b/mb", to: "c/mc", code: "overloaded" }]);
+  expect(lastText(bench, "assistant")).toContain("from c");
+});
+
 test("CF-22: each target has the window of its own provider and model", async () => {
   const targets = await targetsOf(`
 providers:

@@ -193,6 +193,33 @@ test("MO-7: the team's capabilities override the catalogue", async () => {
   expect(fake.requests.at(-1)?.body["temperature"]).toBe(0.2);
 });
 
+test.each(["openai", "grok", "gemini", "compatible"] as const)(
+  "MO-18: compat says how a server deviates, also one of the kind %s",
+  async (kind) => {
+    fake.play(() => ({ speech: { pieces: [{ text: "<think>So.</think>Yes." }] }, lenient: true }));
+    const compat = {
+      max_tokens_field: kind === "compatible" ? "max_completion_tokens" : "max_tokens",
+      system_role: "developer",
+      stream_usage: false,
+      think_tags: true,
+    };
+    const { completion } = await attempt(
+      completerFor(fake, kind, { compat }),
+      requestOf(kind, { system: "You." }),
+    );
+    expect(completion?.parts).toMatchObject([
+      { type: "reasoning", text: "So." },
+      { type: "text", text: "Yes." },
+    ]);
+    const { body = {} } = fake.requests.at(-1) ?? {};
+    expect(body).toMatchObject({
+      [compat.max_tokens_field]: 16_384,
+      messages: [{ role: "developer", content: "You." }, {}],
+    });
+    expect(body).not.toHaveProperty("stream_options");
+  },
+);
+
 test("MO-18: compat.schema strict says that the server takes a schema for its answer, by itself it gets words", async () => {
   fake.play(() => ({}));
   const schema = { type: "object", properties: {}, required: [], additionalProperties: false };

@@ -90,9 +90,11 @@ test("MO-31: Moonshot's usage is that of its choice", async () => {
   });
 });
 
+/** An event of the Messages API. */
+const event = (data: { readonly type: string; readonly [key: string]: unknown }): string =>
+  `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
+
 test("MO-13 MO-31: input that is reported at the start stays if the end fills its field with 0", async () => {
-  const event = (data: { readonly type: string; readonly [key: string]: unknown }): string =>
-    `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
   const raw = [
     event({ type: "message_start", message: { model: "m", usage: { input_tokens: 900, output_tokens: 1 } } }),
     event({ type: "content_block_start", index: 0, content_block: { type: "text", text: "Yes." } }),
@@ -145,4 +147,40 @@ test("MO-15 MO-25: a reply that ends as failed is an error, whatever the name of
     .replaceAll('"status":"completed","incomplete_details"', '"status":"failed","incomplete_details"');
   const { failure } = await ask("responses", raw);
   expect(failure).toMatchObject({ code: "rate_limited", billed: true });
+});
+
+test("MO-10: a signature that thinking brings at its start goes back, unless pieces of one follow", async () => {
+  const thinking = (at: string, ...pieces: readonly string[]): string =>
+    [
+      { type: "message_start", message: { model: "m" } },
+      {
+        type: "content_block_start",
+        index: 0,
+        content_block: { type: "thinking", thinking: "So", signature: at },
+      },
+      ...pieces.map((signature) => ({
+        type: "content_block_delta",
+        index: 0,
+        delta: { type: "signature_delta", signature },
+      })),
+      { type: "content_block_stop", index: 0 },
+      { type: "message_delta", delta: { stop_reason: "end_turn" } },
+      { type: "message_stop" },
+    ]
+      .map(event)
+      .join("");
+  const signatureOf = async (raw: string) => (await ask("anthropic", raw)).completion?.parts;
+  for (const raw of [thinking("SIGNED"), thinking("", "SIG", "NED"), thinking("SIGNED", "SIGNED")])
+    expect(await signatureOf(raw)).toMatchObject([{ opaque: { data: { signature: "SIGNED" } } }]);
+});
+
+test.each([
+  ["429", "rate_limited"],
+  ["400", "invalid_request"],
+  ["401", "auth"],
+])("MO-19 MO-25: LiteLLM's error %s in a stream is that of its status, which is a text", async (...row) => {
+  const [status, code] = row;
+  const error = { message: "litellm.Error: canary", type: "None", param: "None", code: status };
+  const { failure } = await ask("compatible", `data: ${JSON.stringify({ error })}\n\n`);
+  expect(failure).toMatchObject({ code, status: Number(status) });
 });

@@ -47,9 +47,11 @@ export type ReportSkill = (skill: string) => void;
 
 /** Returns the names of the providers that some agent can reach. */
 export const reachableProviders = (draft: TeamDraft): ReadonlySet<string> => {
+  const namesOfTargets = (agent: Parameters<typeof targetShapesOf>[1]): readonly string[] =>
+    targetShapesOf(draft, agent).map(({ provider }) => provider.value.name);
   const names = draft.agents.flatMap(({ value }) => [
-    ...targetShapesOf(draft, value).map(({ provider }) => provider.value.name),
-    ...value.delegation.providers,
+    ...namesOfTargets(value),
+    ...value.delegation.providers.flatMap((provider) => namesOfTargets({ provider })),
     ...(value.memory?.embedding === undefined ? [] : [value.memory.embedding]),
     ...(value.effects ?? [])
       .filter(isOfKind("compact"))

@@ -56,13 +56,17 @@ const resolveAt = (team: Team, provider: Provider, text: string): ProviderModel 
   return model === null || model === "" ? null : { provider, model };
 };
 
-/** Resolves `provider`, `provider/model`, a model id or an alias; returns null if it names no permitted model. */
+/**
+ * Resolves `provider`, `provider/model`, a model id or an alias; returns null if it names no permitted model. The id of
+ * a router's model may begin with a vendor that is a provider here, too.
+ */
 export const resolveModel = (team: Team, text: string, agent: AgentConfig): ProviderModel | null => {
   const whole = providerOf(team, text);
   if (whole !== undefined) return { provider: whole, model: whole.model };
   const slash = text.indexOf("/");
   const named = slash < 0 ? undefined : providerOf(team, text.slice(0, slash));
-  if (named !== undefined) return resolveAt(team, named, text.slice(slash + 1));
+  const there = named === undefined ? null : resolveAt(team, named, text.slice(slash + 1));
+  if (there !== null) return there;
   const owner = team.providers.find(({ model }) => model === text);
   const home = owner ?? findHomeProvider(team, findListedId(team, text) ?? text, agent);
   return home === undefined ? null : resolveAt(team, home, text);

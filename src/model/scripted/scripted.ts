@@ -1,4 +1,5 @@
 import type { Json } from "../../chat/message.ts";
+import { firstCharacters } from "../../chat/text.ts";
 import { estimateRequest, utf8Length } from "../../chat/tokens.ts";
 import { sha256Hex } from "../../sandbox/sha256.ts";
 import { classify } from "../classify.ts";
@@ -144,13 +145,17 @@ function* playEvents(play: Play): Generator<readonly ModelEvent[]> {
   yield [{ type: "start", model: origin.model }];
   let placed = position === undefined;
   let bytes = 0;
-  let characters = 0;
+  let left = fail === undefined ? Infinity : afterChars(fail);
   for (const [item, piece] of reply.reply.entries()) {
     for (const event of eventsOf(piece, item, play)) {
-      if (fail !== undefined && characters >= afterChars(fail)) return endEarly(fail, origin);
       const written = writtenText(event);
+      const size = [...written].length;
+      if (fail !== undefined && size > left) {
+        yield cutEvent(event, left);
+        return endEarly(fail, origin);
+      }
       bytes += utf8Length(written);
-      characters += written.length;
+      left -= size;
       yield placed ? [event] : [event, { type: "opaque", item, data: position as unknown as Json }];
       placed = true;
     }
@@ -159,6 +164,12 @@ function* playEvents(play: Play): Generator<readonly ModelEvent[]> {
   if (fail !== undefined) return endEarly(fail, origin);
   yield createClosing(play, bytes);
 }
+
+/** Returns the beginning of a piece; the name of a call is not divided. */
+const cutEvent = (event: ModelEvent, count: number): readonly ModelEvent[] => {
+  if ("text" in event) return [{ ...event, text: firstCharacters(event.text, count) }];
+  return "json" in event ? [{ ...event, json: firstCharacters(event.json, count) }] : [];
+};
 
 const afterChars = (fail: Fail): number => ("after_chars" in fail ? (fail.after_chars ?? 0) : 0);
 

@@ -25,8 +25,8 @@ const finishByStopReason: Readonly<Record<string, FinishReason>> = {
 interface StreamBlock {
   readonly kind: "text" | "thinking" | "redacted_thinking" | "tool_use" | "unknown";
   signature: string;
-  /** Input that was sent whole at the start, for a call whose deltas stay empty. */
-  readonly input: string;
+  /** Input or signature that was sent whole at the start, for a call or thinking whose deltas bring none. */
+  readonly whole: string;
   /** Names of arguments by their sent names; null if the input can be passed on as it arrives. */
   readonly names: ReadonlyMap<string, string> | null;
   /** Input that is held until its end, since its names are to be changed. */
@@ -96,6 +96,12 @@ const readBlockStart = (state: AnthropicState, item: number, content: BlockConte
   return content.type === "tool_use" ? openCall(state, item, content) : null;
 };
 
+/** Reads what a block may bring whole at its start: the input of a call, the signature of thinking. */
+const readWhole = (state: AnthropicState, content: BlockContent): string => {
+  if (content.type === "thinking") return readFrameText(state, content.signature);
+  return content.type === "tool_use" && content.input !== undefined ? JSON.stringify(content.input) : "";
+};
+
 const startBlock = (
   state: AnthropicState,
   { index, content_block: content }: EventOf<"content_block_start">,
@@ -105,11 +111,10 @@ const startBlock = (
     throw state.faults.broken("a content block without number or content");
   if (state.blocks.has(index)) throw state.faults.broken("a content block that is already open");
   const kind = (blockKinds.has(content.type) ? content.type : "unknown") as StreamBlock["kind"];
-  const input =
-    content.type === "tool_use" && content.input !== undefined ? JSON.stringify(content.input) : "";
   const event = readBlockStart(state, index, content);
   const names = event?.type === "call" ? (state.argumentNames.get(event.name) ?? null) : null;
-  state.blocks.set(index, { kind, signature: "", input, names, held: "", anyInput: false, ended: false });
+  const whole = readWhole(state, content);
+  state.blocks.set(index, { kind, signature: "", whole, names, held: "", anyInput: false, ended: false });
   if (event !== null) events.push(event);
 };
 
@@ -148,9 +153,9 @@ const stopBlock = (
 ): void => {
   const block = openBlock(state, index);
   block.ended = true;
-  if (block.signature !== "")
-    events.push({ type: "opaque", item: index, data: { signature: block.signature } });
-  const left = block.anyInput ? block.held : block.input;
+  const signature = block.kind === "thinking" ? block.signature || block.whole : "";
+  if (signature !== "") events.push({ type: "opaque", item: index, data: { signature } });
+  const left = block.anyInput ? block.held : block.whole;
   if (block.kind === "tool_use" && left !== "")
     events.push({
       type: "call_input",

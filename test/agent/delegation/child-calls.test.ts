@@ -270,6 +270,19 @@ describe("AG-13 AG-14 AG-27: ways to call", () => {
     }
   });
 
+  test("MO-38: a model that the session chose for the tree stands before the provider that a call chose", async () => {
+    const made = await crew([
+      member("lead", [done], "delegation: { providers: [p_coder] }"),
+      member("coder", [said("By the coder.")]),
+      member("writer", [said(delegate("coder", { provider: "p_coder" })), done]),
+    ]);
+    made.bench.ok("patch", { model: "p_writer", scope: "tree" });
+    made.bench.send("Go");
+    await made.bench.idle();
+    const child = eventsAs(made, "llm_request_start").find(({ thread }) => thread !== "main");
+    expect(child?.data.provider).toBe("p_writer");
+  });
+
   test("MO-38: the scope of a chosen model can be changed alone, and a change is told", async () => {
     const made = await crew([
       member("lead", [done]),
