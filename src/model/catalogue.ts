@@ -11,7 +11,7 @@ export interface ModelEntry {
   readonly window: number | null;
   readonly max_output: number;
   readonly capabilities: Capabilities;
-  /** Name of the protocol over which the model is asked; null = the provider's. */
+  /** Name of the protocol over which its vendor is asked for the model; null = the provider's. */
   readonly protocol: string | null;
   /** Efforts that the model accepts, lowest first, none if it decides itself how hard it reasons; null = the provider's. */
   readonly efforts: readonly Effort[] | null;

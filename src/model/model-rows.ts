@@ -80,7 +80,7 @@ const upToHigh: readonly Effort[] = ["low", "medium", "high"];
 const fromMedium: readonly Effort[] = ["medium", "high", "xhigh"];
 
 /**
- * Models that reason are asked over the Responses API: it takes their reasoning back, shows that they still think,
+ * The vendor is asked for models that reason over the Responses API: it takes their reasoning back, shows that they still think,
  * and is the only one over which the newest take tools.
  */
 const reasoningGpt = {

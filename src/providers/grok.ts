@@ -7,7 +7,8 @@ import type { Profile } from "./profile.ts";
  */
 export const grok: Profile = {
   kind: "grok",
-  protocol: "openai-responses",
+  protocol: "openai-chat",
+  vendorProtocol: "openai-responses",
   baseUrl: "https://api.x.ai/v1",
   auth: "bearer",
   traits: (config) => chatTraits(config, { schema: "closed", cacheKey: true }),

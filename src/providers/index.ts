@@ -45,13 +45,24 @@ export interface CompleterOptions {
   readonly ownProtocols?: readonly Protocol[];
 }
 
-/** Returns the protocol that the team names, else the one that the model needs, else the provider's. */
+/**
+ * Returns the protocol that the team names, else the kind's. The vendor's own servers are asked over the one that the
+ * model is best at; what stands at another address need not have it.
+ */
 export const chooseProtocol = (
-  { name, kind, model, protocol }: Pick<ProviderConfig, "name" | "kind" | "model" | "protocol">,
+  {
+    name,
+    kind,
+    model,
+    protocol,
+    base_url,
+  }: Pick<ProviderConfig, "name" | "kind" | "model" | "protocol" | "base_url">,
   profile: Profile,
   ownProtocols: readonly Protocol[],
 ): Protocol => {
-  const spoken = protocol ?? describeModel(kind, model).protocol ?? profile.protocol;
+  const best =
+    base_url === undefined ? (describeModel(kind, model).protocol ?? profile.vendorProtocol) : undefined;
+  const spoken = protocol ?? best ?? profile.protocol;
   const found = [...ownProtocols, ...protocols].find((each) => each.name === spoken);
   if (found === undefined) throw new Error(`provider ${name}: unknown protocol ${spoken}`);
   return found;

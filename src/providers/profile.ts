@@ -4,8 +4,10 @@ import type { ProviderConfig } from "./schema.ts";
 /** A provider as data: its protocol, its address, and how it deviates. */
 export interface Profile {
   readonly kind: string;
-  /** Name of the protocol, unless the team or the model names another: a built-in one, or one of the team's own. */
+  /** Name of the protocol, unless the team names another: a built-in one, or one of the team's own. */
   readonly protocol: string;
+  /** Name of the one that is spoken at the vendor's own address; absent: the model's, else the same. */
+  readonly vendorProtocol?: string;
   /** The API's address; null if `base_url` must be given. */
   readonly baseUrl: string | null;
   /** Name of the binding through which its requests go instead of the network, unless the config says otherwise. */

@@ -60,7 +60,9 @@ export const providerSchema = z.strictObject({
   protocol: z
     .enum(openaiProtocols)
     .optional()
-    .describe("Protocol of an OpenAI-like API; omitted: by model and kind."),
+    .describe(
+      "Protocol of an OpenAI-like API; omitted: openai-chat if base_url is given, else by model and kind.",
+    ),
   base_url: z.string().optional().describe("Address of the API; omitted: the vendor's."),
   api_key: z.string().optional().describe("Key, as a reference like ${ANTHROPIC_API_KEY}."),
   auth: z.enum(["bearer", "x-api-key"]).optional().describe("Header that carries the key; omitted: by kind."),

@@ -112,18 +112,6 @@ const createKeyedPost = (
     });
 };
 
-/**
- * Adds the way out where a server other than the vendor's does not know the Responses API, over which the model is
- * asked unless the team says otherwise.
- */
-const adviseProtocol = (error: ModelError, { protocol, config }: WireOptions): ModelError => {
-  const { status, message } = error.failure;
-  const isChosen = protocol.name === "openai-responses" && config.protocol === undefined;
-  if (!isChosen || config.base_url === undefined || (status !== 404 && status !== 405)) return error;
-  const advice = "If this server has no Responses API, set protocol: openai-chat for this provider.";
-  return new ModelError({ ...error.failure, message: `${message} ${advice}` });
-};
-
 const sendRequest = async ({
   options,
   target,
@@ -155,7 +143,7 @@ const sendRequest = async ({
   } catch (error) {
     throw sendFailureOf(error, origin, deadlines.signal, url);
   }
-  if (failure !== null) throw adviseProtocol(failure, options);
+  if (failure !== null) throw failure;
   return { response, droppedParameters, maxTokens, hash };
 };
 

@@ -38,7 +38,7 @@ test("★ TB-18: a deployment does not call itself: not at a host that it was ca
   expect(revision).not.toBe(team.revision);
   const old = engines.loadPinned(revision, definition);
   await ended(engines.deployed());
-  expect(called).toEqual(["https://agents.example.com/v1/responses"]);
+  expect(called).toEqual(["https://agents.example.com/v1/chat/completions"]);
   engines.learnHost("agents.example.com");
   for (const engine of [engines.deployed(), old]) {
     expect(await ended(engine)).toMatchObject({ state: "failed", reason: "provider_error" });

@@ -14,13 +14,22 @@ beforeAll(async () => {
 afterAll(() => fake.close());
 
 const yaml = (provider: string): string => `
-providers: [{ name: main, base_url: "${fake.url("openai")}", api_key: "\${KEY}", ${provider} }]
+providers: [{ name: main, api_key: "\${KEY}", ${provider} }]
 agents: [{ name: helper, effects: [], toolboxes: [probe], permissions: { preset: open } }]
 `;
 
+const vendors: ReadonlySet<string> = new Set(["api.openai.com", "api.x.ai"]);
+
+/** The network, in which the fake stands at the vendors' addresses. */
+const fetchFromFake: typeof fetch = (input, init) => {
+  const url = new URL(input instanceof Request ? input.url : input);
+  return fetch(vendors.has(url.hostname) ? new URL(url.pathname, fake.url("openai")) : url, init);
+};
+
 const open = (provider: string) => {
   const probe = createProbe();
-  return benchOf(yaml(provider), { env: wireEnv(fake), toolboxes: [probe.toolbox] }, {});
+  const extras = { env: wireEnv(fake), toolboxes: [probe.toolbox], fetch: fetchFromFake };
+  return benchOf(yaml(provider), extras, {});
 };
 
 /** Plays these replies, one for each request, and tells what was asked. */
@@ -70,6 +79,13 @@ test("MO-3: its encrypted reasoning and the phases of its texts go back byte for
   ]);
 });
 
+const expectPath = async (provider: string, path: string): Promise<void> => {
+  const bench = await open(provider);
+  const asked = play([{ call: "look", args: { place: "pool" } }], [{ text: "Done." }]);
+  expect(await say(bench)).toMatchObject({ state: "completed" });
+  expect(asked().map((request) => request.path)).toEqual([path, path]);
+};
+
 test.each([
   ["kind: openai, model: gpt-6.1-sol, protocol: openai-chat", "/v1/chat/completions"],
   ["kind: openai, model: gpt-4o", "/v1/chat/completions"],
@@ -77,12 +93,17 @@ test.each([
   ["kind: openai, model: gpt-4o, protocol: openai-responses", "/v1/responses"],
   ["kind: grok, model: grok-4.7", "/v1/responses"],
   ["kind: grok, model: grok-4.7, protocol: openai-chat", "/v1/chat/completions"],
+])("MO-5 MO-17: {%s} is asked at the vendor's %s", async (provider, path) => {
+  await expectPath(provider, path);
+});
+
+test.each([
+  ["kind: openai, model: gpt-6.1-sol", "/v1/chat/completions"],
+  ["kind: grok, model: grok-4.7", "/v1/chat/completions"],
+  ["kind: openai, model: gpt-6.1-sol, protocol: openai-responses", "/v1/responses"],
   ["kind: openai-compatible, model: local, protocol: openai-responses", "/v1/responses"],
-])("MO-5 MO-17: {%s} is asked at %s", async (provider, path) => {
-  const bench = await open(provider);
-  const asked = play([{ call: "look", args: { place: "pool" } }], [{ text: "Done." }]);
-  expect(await say(bench)).toMatchObject({ state: "completed" });
-  expect(asked().map((request) => request.path)).toEqual([path, path]);
+])("MO-5: {%s} at another address is asked at %s", async (provider, path) => {
+  await expectPath(`${provider}, base_url: "${fake.url("openai")}"`, path);
 });
 
 test.each([

@@ -48,18 +48,6 @@ const statuses: readonly (readonly [string, number, string, string, boolean])[] 
   ["RE-F4", 413, "request_too_large", "context_overflow", false],
 ];
 
-test.each([
-  [404, {}, "If this server has no Responses API, set protocol: openai-chat for this provider."],
-  [405, {}, "If this server has no Responses API, set protocol: openai-chat for this provider."],
-  [404, { protocol: "openai-responses" }, undefined],
-  [400, {}, undefined],
-])("MO-25: a gateway that answers %i to {%j} over the Responses API: %s", async (...row) => {
-  const [status, fields, advice] = row;
-  fake.play(() => ({ status, body: { detail: "canary" } }));
-  const { failure } = await attempt(completerFor(fake, "responses", fields), requestOf("responses"));
-  expect(/If .*$/.exec(failure?.message ?? "")?.[0]).toBe(advice);
-});
-
 test("MO-32 MO-10: a cut attempt is booked at most at the max_tokens that was sent, with the budget for reasoning in it", async () => {
   const model = "claude-haiku-4-5";
   const pieces = [{ reasoning: "x".repeat(40_000) }, { text: "Done." }];

@@ -39,6 +39,7 @@ export const configOf = (kind: Kind, fields: Record<string, unknown> = {}): Prov
     model: models[kind],
     api_key: "${KEY}",
     ...((kind === "openai" || kind === "grok") && { protocol: "openai-chat" }),
+    ...(kind === "responses" && { protocol: "openai-responses" }),
     ...fields,
   }) as ProviderConfig;
 
