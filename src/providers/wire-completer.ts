@@ -5,7 +5,7 @@ import { collect } from "../model/collect.ts";
 import type { CompleteOptions, Completer, Completion, ModelRequest } from "../model/completer.ts";
 import { startDeadlines } from "../model/deadlines.ts";
 import type { Deadlines } from "../model/deadlines.ts";
-import { ModelError } from "../model/error.ts";
+import type { ModelError } from "../model/error.ts";
 import { modelError } from "../model/failure.ts";
 import type { AttemptOrigin } from "../model/failure.ts";
 import { readHoldUntil } from "../model/rate-headers.ts";
