@@ -48,7 +48,8 @@ const readScriptFile = (
   names: ScriptNames,
 ): Script | null => {
   const { root, findings, place } = readDocument(report.label(path), content);
-  for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
+  for (const { code, offset, message, path: at = [] } of findings)
+    report.add(code, place(offset), formatPath(at), message);
   if (root === null) return null;
   let usable = findings.length === 0;
   const problem: ReportScriptProblem = (where, message, hint, which = "value") => {
