@@ -79,6 +79,21 @@ test("CF-28: a file that is to be included is told where its text stands instead
   ]);
 });
 
+test("CF-28: what is told to be written is allowed there", async () => {
+  expect(await said(team().replace("${KEY}", "${1KEY}"))).toEqual([
+    "team.yaml:4:14 error invalid_reference providers[0].api_key: a reference is written ${NAME}, with letters, digits and _\n  $${ stands for a literal ${",
+  ]);
+  expect(await said(team({ agent: "    options: { backend: docker }" }))).toEqual([
+    'team.yaml:9:25 error invalid_value agents[0].options.backend: "docker" is not allowed here\n  known: native',
+  ]);
+  expect(await said(team({ agent: "    options: { question_timeout: 999999999d }" }))).toEqual([
+    "team.yaml:9:34 error out_of_range agents[0].options.question_timeout: this duration is too long",
+  ]);
+  expect(await said(team({ agent: "    instructions: !important Be brief." }))).toEqual([
+    "team.yaml:9:19 error yaml_tag: a tag is not allowed here; quote a text that begins with !",
+  ]);
+});
+
 test("CF-1 CF-28: a file that nothing reads is told what it has to be to be read", async () => {
   const files = {
     "team.yaml": team(),

@@ -250,9 +250,9 @@ const documentRefusal = "a file holds one document; remove this separator and wh
 
 /** Explains that a tag is refused, and what to write instead of those by which other programs read files or secrets. */
 const explainTag = (tag: string): string => {
-  if (/^!(?:include|import|file)/.test(tag))
+  if (/^!(?:include|import|file)(?![a-z])/.test(tag))
     return "another file cannot be included; write here what it holds";
-  return /^!(?:env|secret)/.test(tag)
+  return /^!(?:env|secret)(?![a-z])/.test(tag)
     ? "a secret is written ${NAME}, in quotes inside of braces"
     : "a tag is not allowed here; quote a text that begins with !";
 };
