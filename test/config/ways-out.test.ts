@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { complaints, team } from "./support.ts";
+import { complaints, scripted, team } from "./support.ts";
 
 /** Mistakes that are hard to see, each with one diagnostic that says where it is and what to write instead. */
 
@@ -91,6 +91,20 @@ test("CF-28: what is told to be written is allowed there", async () => {
   ]);
   expect(await said(team({ agent: "    instructions: !important Be brief." }))).toEqual([
     "team.yaml:9:19 error yaml_tag: a tag is not allowed here; quote a text that begins with !",
+  ]);
+});
+
+test("CF-1 CF-28: a script beside the team file is told where scripts stand", async () => {
+  const { "scripts/tour.yaml": script, "team.yaml": yaml } = scripted(
+    "replies: [{ reply: [{ text: Hi. }] }]",
+  );
+  const files = {
+    "team.yaml": String(yaml).replace("scripts/tour.yaml", "tour.yaml"),
+    "tour.yaml": String(script),
+  };
+  expect(await said(files)).toEqual([
+    "team.yaml:5:13 error invalid_value providers[0].script: tour.yaml is no file of scripts/\n  move it to scripts/<name>.yaml",
+    "tour.yaml:1:1 warning unused_file: nothing reads this file",
   ]);
 });
 
