@@ -80,6 +80,9 @@ test("CF-28: a file that is to be included is told where its text stands instead
 });
 
 test("CF-28: what is told to be written is allowed there", async () => {
+  expect(await said(team({ provider: "    headers: { Authorization: Bearer sk-1 }" }))).toEqual([
+    "team.yaml:6:31 error secret_in_file providers[0].headers.Authorization: a secret must not be written in a file\n  write Bearer ${ANTHROPIC_AUTHORIZATION} and set it: wrangler secret put ANTHROPIC_AUTHORIZATION --env acme; a local one may have allow_literal_secrets: true",
+  ]);
   expect(await said(team().replace("${KEY}", "${1KEY}"))).toEqual([
     "team.yaml:4:14 error invalid_reference providers[0].api_key: a reference is written ${NAME}, with letters, digits and _\n  $${ stands for a literal ${",
   ]);
