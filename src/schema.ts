@@ -31,7 +31,7 @@ export const duration = (bounds: { readonly min?: string; readonly max?: string 
         context.addIssue({ code: "custom", message });
         return z.NEVER;
       };
-      if (value === null) return fail(`invalid_duration: ${durationHelp}`);
+      if (value === null) return fail("out_of_range: this duration is too long");
       if (bounds.min !== undefined && value < (parseDuration(bounds.min) ?? 0)) {
         return fail(`out_of_range: the shortest duration here is ${bounds.min}`);
       }

@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { importTeam } from "../config/build/import-team.ts";
 import { readDocument } from "../config/document/document.ts";
 import { childOf, itemsOf, scalarTextOf } from "../config/document/located.ts";
+import { decodeText, maximumBytes } from "../config/document/safety.ts";
 import type { Terminal } from "./usage.ts";
 
 /** Imports a team file of Shelly with its skills and context files. */
@@ -67,17 +68,23 @@ const copyContext = (terminal: Terminal, from: string, folder: string): void => 
   }
 };
 
-/** Creates the folder of a team from a file of Shelly, and prints each change that this requires. */
-export const importFiles = (terminal: Terminal, file: string, folder: string, team: string): void => {
-  const given = readFileSync(file, "utf8");
+/** Returns the text of a team's file, and prints each change of the given one. */
+const importText = (terminal: Terminal, given: string, team: string): string => {
   const { content, changes } = importTeam(given, team);
   for (const change of changes) terminal.print(change);
+  return content.includes("yaml-language-server:") ? content : schemaLine + content;
+};
+
+/** Creates the folder of a team from a file of Shelly, and prints each change that this requires. */
+export const importFiles = (terminal: Terminal, file: string, folder: string, team: string): void => {
+  const given = readFileSync(file);
+  const { text, finding } = decodeText(given, maximumBytes);
   mkdirSync(folder, { recursive: true });
-  const marked = content.includes("yaml-language-server:") ? content : schemaLine + content;
-  writeFileSync(join(folder, "team.yaml"), marked);
+  // A file that is no text stays as it is, so that its build reports why.
+  writeFileSync(join(folder, "team.yaml"), finding === null ? importText(terminal, text, team) : given);
   const from = dirname(file);
   const copied = copySkillFolders(terminal, from, folder);
-  for (const name of readNamedSkills(given))
+  for (const name of readNamedSkills(text))
     if (!copied.includes(name)) copyNamedSkill(terminal, name, from, folder);
   copyContext(terminal, from, folder);
 };

@@ -1,3 +1,4 @@
+import { Console } from "node:console";
 import type { ExitCode, Terminal } from "./usage.ts";
 
 /** Runs the command line of this process on the project at `root`, and ends the process with its exit code. */
@@ -11,6 +12,8 @@ export const runProcess = async (
       if (error.code !== "EPIPE") throw error;
       process.exit(0);
     });
+  // What extensions say while they are loaded is no output of the command, which may be lines of JSON.
+  globalThis.console = new Console(process.stderr);
   const code = await run(process.argv.slice(2), {
     root,
     print: (line) => process.stdout.write(`${line}\n`),

@@ -58,6 +58,23 @@ const validate = (
   return stdout.trim().split("\n");
 };
 
+test("CF-28 CF-37: what extensions print while they are loaded is not among the lines of JSON", () => {
+  const folder = join(root, "config/loud");
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, "team.yaml"), team({ agent: "    modle: m" }));
+  writeFileSync(join(folder, "extensions.ts"), 'console.log("Here I am.");\nexport const effects = [];\n');
+  const program = [
+    `const { run } = await import(${from("src/cli/run.ts")});`,
+    `const { runProcess } = await import(${from("src/cli/process.ts")});`,
+    `await runProcess(run, ${JSON.stringify(root)});`,
+  ].join("\n");
+  const given = ["--input-type=module", "-e", program, "limpet", "validate", "loud", "--json"];
+  const { stdout, stderr, status } = spawnSync(process.execPath, given, { encoding: "utf8" });
+  const lines = stdout.trim().split("\n");
+  expect(lines.map((line) => (JSON.parse(line) as { code: string }).code)).toEqual(["unknown_key"]);
+  expect([status, stderr]).toEqual([1, "Here I am.\n"]);
+});
+
 const tool = (more = ""): string =>
   `defineTool({ name: "tide_table", description: "Tides.", params: z.strictObject({}), ${more}run: () => ({ content: "low" }) })`;
 const box = (made: string): string =>

@@ -254,6 +254,34 @@ test("CF-37: a file that cannot become a team ends with 1 and says what to mend,
   }
 });
 
+test("CF-37 CF-20: of an Authorization header only the secret becomes a reference, and its scheme stays", async () => {
+  const file = join(root, "given.yaml");
+  const server = `{ name: library, url: "https://h.example/mcp", headers: { Authorization: "Bearer sk-literal" } }`;
+  const given = readFileSync(join(project, "config/assistant/team.yaml"), "utf8");
+  writeFileSync(
+    file,
+    `${given.replace("toolboxes: [", "toolboxes: [library, ")}\nmcp_servers: [${server}]\n`,
+  );
+  const { code, lines } = await imported(file);
+  expect(lines).toContain(
+    "mcp_servers[0].headers.Authorization: the secret is now Bearer ${LIBRARY_AUTHORIZATION}; set it with: npx wrangler secret put LIBRARY_AUTHORIZATION --env taken",
+  );
+  expect(code).toBe(0);
+  expect(built().mcp_servers[0]?.headers).toEqual({ Authorization: "Bearer ${LIBRARY_AUTHORIZATION}" });
+});
+
+test("CF-7 CF-37: a file that is not UTF-8 is refused with its place, and not changed in silence", async () => {
+  const given = Buffer.from("providers: []\nagents:\n  - name: caf\u00e9\n", "latin1");
+  const file = join(root, "latin.yaml");
+  writeFileSync(file, given);
+  const { code, lines } = await imported(file);
+  expect(code).toBe(1);
+  expect(lines[0]).toBe(
+    "config/taken/team.yaml:3:14 error not_utf8: the file is not UTF-8 here; save it as UTF-8",
+  );
+  expect(readFileSync(join(root, "config/taken/team.yaml"))).toEqual(given);
+});
+
 test("CF-37: Go's zero durations are left out, and a token budget of 0, which has no default, is taken out", async () => {
   const file = join(root, "own.yaml");
   const yaml = [

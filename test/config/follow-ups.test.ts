@@ -54,7 +54,7 @@ test("CF-30: an unknown provider is still said where nothing else explains it", 
 test("CF-30: an entry without its dash is not also unknown to all that name it", async () => {
   const yaml = shippedYaml("default").replace("  - name: builder\n", "    name: builder\n");
   const codes = new Set((await codesOf(yaml)).map((line) => line.split(" ")[0]));
-  expect(codes).toEqual(new Set(["file_missing", "duplicate_key:"]));
+  expect(codes).toEqual(new Set(["file_missing", "duplicate_key"]));
 });
 
 test("CF-30: of a name that stands twice, and of agents under a wrong key, their scripts say nothing", async () => {
@@ -74,6 +74,53 @@ test("CF-30: of a name that stands twice, and of agents under a wrong key, their
   expect(await codes("fallbacks: [spare]", "fallbacks: [sparr]")).toEqual([
     "unknown_provider providers[0].fallbacks[0]:",
   ]);
+});
+
+const values: readonly (readonly [string, string, string, string])[] = [
+  ["a number that is none", "model: m", "model: .nan", "invalid_value providers[1].model:"],
+  [
+    "no limit at all",
+    "    provider: crew",
+    "    options: { max_iterations: .inf }",
+    "invalid_value agents[1].options.max_iterations:",
+  ],
+  ["a number that is not exact", "model: m", "model: 9007199254740993", "out_of_range providers[1].model:"],
+  [
+    "a number that is merged in",
+    "    provider: crew",
+    "    options: { <<: &o { max_iterations: .nan } }",
+    "invalid_value agents[1].options.max_iterations:",
+  ],
+  ["an empty text for a section", "providers:", 'providers: ""\nx-providers:', "wrong_type providers:"],
+  [
+    "an address with $NAME for its host",
+    "    kind: anthropic",
+    "    kind: anthropic\n    base_url: http://$HOST/v1",
+    "invalid_reference providers[0].base_url:",
+  ],
+  [
+    "a threshold that is none",
+    "    provider: crew",
+    "    provider: crew\n    guards: { tool_loops: { warning_threshold: few, critical_threshold: 5 } }",
+    "wrong_type agents[1].guards.tool_loops.warning_threshold:",
+  ],
+  [
+    "a threshold's misspelt key",
+    "    provider: crew",
+    "    provider: crew\n    guards: { tool_loops: { warning: 3, critical_threshold: 5 } }",
+    "unknown_key agents[1].guards.tool_loops.warning:",
+  ],
+  [
+    "a toolbox that does not exist",
+    "    provider: crew",
+    "    provider: crew\n    toolboxes: [filesytem]\n    effects: [{ kind: progress }]\n    options: { verify_after_edit: true }",
+    "unknown_toolbox agents[1].toolboxes[0]:",
+  ],
+];
+
+test.each(values)("CF-28: %s is one diagnostic", async (_, right, wrong, said) => {
+  expect(two).toContain(right);
+  expect(await codesOf(two.replace(right, wrong))).toEqual([said]);
 });
 
 test("CF-9: a list in the place of a provider's kind is a diagnostic", async () => {

@@ -96,7 +96,7 @@ test("CF-16: what is required, names, numbers and lists that allow are not guess
 
 test("CF-16: null stays where any value may stand", async () => {
   const schema = '{ type: object, properties: { a: { default: null, const: "" } } }';
-  const yaml = team({ agent: `    options: { response_schema: ${schema} }` });
+  const yaml = team({ agent: `    options: { response_format: json_schema, response_schema: ${schema} }` });
   expect(await complaints(yaml)).toEqual([]);
   const [agent] = (await built(yaml)).agents;
   expect(agent?.options.response_schema).toEqual({

@@ -205,6 +205,14 @@ export const warnings: readonly Fixture[] = [
     good: team({ agent: `    options: { max_delegation_depth: 5 }\n${second}` }),
   },
   {
+    code: "delegation_impossible",
+    bad: team({ agent: "    delegation: { async: true }" }),
+    says: [
+      "team.yaml:9:5 warning delegation_impossible agents[0].delegation: there is no agent that guide may call",
+    ],
+    good: team({ agent: `    delegation: { async: true }\n${second}` }),
+  },
+  {
     code: "effect_inert",
     bad: team({ agent: "    effects: [{ kind: progress }]" }),
     says: [
@@ -255,6 +263,14 @@ export const warnings: readonly Fixture[] = [
       "team.yaml:9:35 warning key_ignored agents[0].options.checkpoints: without a limit of turns, it has no shares\n  set max_iterations above 0",
     ],
     good: team({ agent: "    options: { checkpoints: [{ fraction: 0.5, message: Half }] }" }),
+  },
+  {
+    code: "key_ignored",
+    bad: team({ agent: "    options: { response_schema: { type: object } }" }),
+    says: [
+      "team.yaml:9:16 warning key_ignored agents[0].options.response_schema: no answer is held to this schema without a response_format\n  add response_format: json_schema",
+    ],
+    good: team({ agent: "    options: { response_format: json_schema, response_schema: { type: object } }" }),
   },
   {
     code: "key_ignored",
@@ -350,7 +366,7 @@ export const warnings: readonly Fixture[] = [
     code: "private_address",
     bad: team({
       provider: "    base_url: http://127.0.0.1:11434/v1",
-      top: "mcp_servers: [{ name: kb, url: 'https://kb.internal/mcp' }]",
+      top: "mcp_servers: [{ name: kb, url: 'https://kb.internal/mcp?key=${KB_KEY}' }]",
     }).replace("[filesystem]", "[kb]"),
     says: [
       "team.yaml:6:15 warning private_address providers[0].base_url: 127.0.0.1:11434 is not public, so only the operator can open it\n  add 127.0.0.1:11434 to LIMPET_PRIVATE_EGRESS, in .dev.vars.acme for this machine, in wrangler.toml for a deployment",

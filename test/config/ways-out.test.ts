@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { complaints, team } from "./support.ts";
+import { complaints, scripted, team } from "./support.ts";
 
 /** Mistakes that are hard to see, each with one diagnostic that says where it is and what to write instead. */
 
@@ -76,6 +76,38 @@ test("CF-28: a file that is to be included is told where its text stands instead
   ]);
   expect(await said(team({ agent: "    instructions: { file: guide.md }" }))).toEqual([
     "team.yaml:9:19 error wrong_type agents[0].instructions: expected a text, found a map\n  write the text itself; after | it may have many lines",
+  ]);
+});
+
+test("CF-28: what is told to be written is allowed there", async () => {
+  expect(await said(team({ provider: "    headers: { Authorization: Bearer sk-1 }" }))).toEqual([
+    "team.yaml:6:31 error secret_in_file providers[0].headers.Authorization: a secret must not be written in a file\n  write Bearer ${ANTHROPIC_AUTHORIZATION} and set it: wrangler secret put ANTHROPIC_AUTHORIZATION --env acme; a local one may have allow_literal_secrets: true",
+  ]);
+  expect(await said(team().replace("${KEY}", "${1KEY}"))).toEqual([
+    "team.yaml:4:14 error invalid_reference providers[0].api_key: a reference is written ${NAME}, with letters, digits and _\n  $${ stands for a literal ${",
+  ]);
+  expect(await said(team({ agent: "    options: { backend: docker }" }))).toEqual([
+    'team.yaml:9:25 error invalid_value agents[0].options.backend: "docker" is not allowed here\n  known: native',
+  ]);
+  expect(await said(team({ agent: "    options: { question_timeout: 999999999d }" }))).toEqual([
+    "team.yaml:9:34 error out_of_range agents[0].options.question_timeout: this duration is too long",
+  ]);
+  expect(await said(team({ agent: "    instructions: !important Be brief." }))).toEqual([
+    "team.yaml:9:19 error yaml_tag: a tag is not allowed here; quote a text that begins with !",
+  ]);
+});
+
+test("CF-1 CF-28: a script beside the team file is told where scripts stand", async () => {
+  const { "scripts/tour.yaml": script, "team.yaml": yaml } = scripted(
+    "replies: [{ reply: [{ text: Hi. }] }]",
+  );
+  const files = {
+    "team.yaml": String(yaml).replace("scripts/tour.yaml", "tour.yaml"),
+    "tour.yaml": String(script),
+  };
+  expect(await said(files)).toEqual([
+    "team.yaml:5:13 error invalid_value providers[0].script: tour.yaml is no file of scripts/\n  move it to scripts/<name>.yaml",
+    "tour.yaml:1:1 warning unused_file: nothing reads this file",
   ]);
 });
 

@@ -16,7 +16,7 @@ import { checkTexts } from "../checks/texts.ts";
 import { checkTools } from "../checks/tools.ts";
 import { checkUsage } from "../checks/usage.ts";
 import type { Diagnostic, SourcePlace } from "../document/diagnostics.ts";
-import { arrangeDiagnostics, hasErrors } from "../document/diagnostics.ts";
+import { arrangeDiagnostics, formatPath, hasErrors } from "../document/diagnostics.ts";
 import { readDocument } from "../document/document.ts";
 import { suggestFor } from "../document/suggest.ts";
 import type { TeamDraft } from "../draft.ts";
@@ -101,7 +101,8 @@ const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderRepo
   const { root, findings, place: placeInFile } = readDocument(report.label("team.yaml"), content);
   const place = (offset: number): SourcePlace =>
     offset === extensionOffset ? inExtensions : placeInFile(offset);
-  for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
+  for (const { code, offset, message, path = [] } of findings)
+    report.add(code, place(offset), formatPath(path), message);
   if (root === null) return null;
   const draft = readTeam(report, root, place, { name: options.name, skills, extensions });
   if (draft !== null) {

@@ -1,7 +1,7 @@
 import { countCharacters } from "../../chat/text.ts";
 import { maximumBytes } from "../document/safety.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
-import { isForeign, readTextFile } from "./files-map.ts";
+import { isForeign, readTextFile, scriptFile } from "./files-map.ts";
 
 /** File of `context/`, with its length in characters. */
 export interface ContextFile {
@@ -44,7 +44,7 @@ const usedFiles = [
   /^team\.yaml$/,
   /^skills\/[^/]+\/.+/,
   /^context\/[^/]+\.md$/,
-  /^scripts\/[^/]+\.yaml$/,
+  scriptFile,
   /^mcp\.lock\.json$/,
   /^extensions\.ts$/,
   /^[^/]+\.test\.ts$/,

@@ -11,6 +11,9 @@ const foreignPath = /(?:^|\/)(?:\.|node_modules\/)/;
 /** Returns whether a path is what other programs leave in a folder: hidden files, like an editor's, and packages. */
 export const isForeign = (path: string): boolean => foreignPath.test(path);
 
+/** Matches the files of scripted providers. */
+export const scriptFile = /^scripts\/[^/]+\.yaml$/;
+
 /** Collector of the diagnostics of a team folder. */
 export interface FolderReport {
   readonly found: Diagnostic[];

@@ -14,6 +14,7 @@ const shapeMistakes: ReadonlySet<string> = new Set([
   "unknown_key",
   "wrong_type",
   "invalid_value",
+  "out_of_range",
   "duplicate_key",
   "duplicate_name",
   "empty_list",
@@ -68,13 +69,27 @@ const ofUnknownKey =
       hintNames(hint, path.slice(parentOf(path).length).replace(".", ""))) ||
     (code === "exclusive_keys" && path === parentOf(unknown));
 
+const agentOf = (path: string): string | undefined => /^(?:config\.)?agents\[\d+\]/.exec(path)?.[0];
+
+/** Recognises what follows from an agent's unknown name: what it would have or call seems missing. */
+const ofUnknownName =
+  ({ path: unknown }: Diagnostic): IsFollowUp =>
+  ({ code, path }) =>
+    /^(delegation_impossible|verify_inert|effect_inert)$/.test(code) && agentOf(path) === agentOf(unknown);
+
+/** Recognises what follows from a mistake in a map: its thresholds are compared with the default. */
+const ofThreshold =
+  ({ path: wrong }: Diagnostic): IsFollowUp =>
+  ({ code, path }) =>
+    code === "threshold_unreachable" && parentOf(path) === parentOf(wrong);
+
 /** Lists the recognisers of what may follow from the found diagnostics. */
 const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
   const shape = found.filter(({ code }) => shapeMistakes.has(code));
   const hasShape = (pattern: RegExp): boolean => shape.some(({ path }) => pattern.test(path));
-  // A repeated key, whose path is unknown, may be an entry without its dash.
+  // A repeated key may be an entry without its dash.
   const entry = (section: string): RegExp =>
-    new RegExp(String.raw`^(config\.)?(${section}(\[\d+\](\.(name|kind|model))?)?)?$`);
+    new RegExp(String.raw`^(config\.)?${section}(\[\d+\](\.(name|kind|model))?)?$`);
   return [
     ...(found.some(({ file, code }) => file.endsWith("/extensions.ts") && ownMistakes.has(code))
       ? [ofExtensions]
@@ -86,11 +101,33 @@ const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
     ...(hasShape(/^(config\.)?((agents|providers)\b.*|\w*)$/) ? [ofSettings] : []),
     ...(found.some(({ code }) => code === "unknown_provider") ? [ofUnknownProvider] : []),
     ...shape.filter(({ code }) => code === "unknown_key").map(ofUnknownKey),
+    ...found.filter(({ code }) => /^unknown_(agent|tool|toolbox)$/.test(code)).map(ofUnknownName),
+    ...shape.map(ofThreshold),
   ];
+};
+
+const valueMistakes: ReadonlySet<string> = new Set([
+  "wrong_type",
+  "invalid_value",
+  "out_of_range",
+  "invalid_reference",
+]);
+
+/** Omits what was found at the place of a value after a mistake in that value itself; extensions.ts has one place. */
+const withoutRepeated = (found: readonly Diagnostic[]): readonly Diagnostic[] => {
+  const wrong = new Set<string>();
+  return found.filter(({ file, line, column, code, path }) => {
+    const place = [file, line, column, file.endsWith("/extensions.ts") ? path : ""].join(":");
+    const isRepeated = wrong.has(place);
+    if (valueMistakes.has(code)) wrong.add(place);
+    return !isRepeated;
+  });
 };
 
 /** Omits diagnostics that only follow from another one, until that one is fixed. */
 export const withoutFollowUps = (found: readonly Diagnostic[]): readonly Diagnostic[] => {
   const followUps = followUpsOf(found);
-  return found.filter((diagnostic) => !followUps.some((isFollowUp) => isFollowUp(diagnostic)));
+  return withoutRepeated(found).filter(
+    (diagnostic) => !followUps.some((isFollowUp) => isFollowUp(diagnostic)),
+  );
 };

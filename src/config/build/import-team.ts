@@ -141,10 +141,9 @@ const findUnbuilt: FindChanges = (body) => {
 };
 
 const findSecrets: FindChanges = (body, team) =>
-  findLiteralSecrets(body).map(({ path, name }) => {
+  findLiteralSecrets(body).map(({ path, name, value }) => {
     const text = scalarTextOf(nodeAt(body, path));
     const what = text === `$${name}` ? text : "the secret";
-    const value = `\${${name}}`;
     return { path, value, reason: `${what} is now ${value}; set it with: npx ${secretCommand(name, team)}` };
   });
 

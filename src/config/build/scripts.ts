@@ -13,6 +13,7 @@ import { writtenPath } from "../document/removed-entries.ts";
 import { parseLeniently } from "../document/shape.ts";
 import { suggestFor } from "../document/suggest.ts";
 import type { TeamDraft, ListEntry, ProviderShape } from "../draft.ts";
+import { scriptFile } from "./files-map.ts";
 import type { FolderReport, TeamFiles } from "./files-map.ts";
 
 /** Reads the scripts of scripted providers, from files of the team folder or inline. */
@@ -48,7 +49,8 @@ const readScriptFile = (
   names: ScriptNames,
 ): Script | null => {
   const { root, findings, place } = readDocument(report.label(path), content);
-  for (const { code, offset, message } of findings) report.add(code, place(offset), "", message);
+  for (const { code, offset, message, path: at = [] } of findings)
+    report.add(code, place(offset), formatPath(at), message);
   if (root === null) return null;
   let usable = findings.length === 0;
   const problem: ReportScriptProblem = (where, message, hint, which = "value") => {
@@ -98,10 +100,16 @@ const scriptOf = (
     return value.script;
   }
   const content = files.get(value.script);
-  if (content !== undefined) return readScriptFile(draft, report, [value.script, content], names);
-  const scripts = [...files.keys()].filter((file) => file.startsWith("scripts/"));
-  draft.report("file_missing", path, `the team folder has no file ${value.script}`, {
-    hint: suggestFor(value.script, scripts),
+  if (content === undefined) {
+    const scripts = [...files.keys()].filter((file) => scriptFile.test(file));
+    draft.report("file_missing", path, `the team folder has no file ${value.script}`, {
+      hint: suggestFor(value.script, scripts),
+    });
+    return null;
+  }
+  if (scriptFile.test(value.script)) return readScriptFile(draft, report, [value.script, content], names);
+  draft.report("invalid_value", path, `${value.script} is no file of scripts/`, {
+    hint: "move it to scripts/<name>.yaml",
   });
   return null;
 };

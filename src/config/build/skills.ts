@@ -1,5 +1,6 @@
 import { utf8Length } from "../../chat/tokens.ts";
 import { namePattern } from "../../schema.ts";
+import { formatPath } from "../document/diagnostics.ts";
 import type { Located, ReadDocument } from "../document/document.ts";
 import { readDocument } from "../document/document.ts";
 import { childOf, scalarTextOf } from "../document/located.ts";
@@ -82,7 +83,8 @@ const readFrontmatter = (report: FolderReport, path: string, text: string): Fron
     return { body: text };
   }
   const { root, findings, place } = readDocument(report.label(path), parts.head, maximumSkill);
-  for (const { offset, message } of findings) report.add("skill_invalid", place(offset), "", message);
+  for (const { offset, message, path: at = [] } of findings)
+    report.add("skill_invalid", place(offset), formatPath(at), message);
   if (findings.length > 0 || root === null) return null;
   if (isEmpty(root)) return { body: parts.body };
   if (!checkKeys(report, root, place)) return null;

@@ -54,8 +54,11 @@ const checkBinding = (draft: TeamDraft, index: number, value: ProviderShape): vo
 /** Places `host:port` that are not public and that the operator opens. */
 type OpenPlaces = readonly string[];
 
+/** Matches an address whose scheme or host has a reference. */
+const hostReference = /^(?:\w+:\/\/)?[^/?#]*\$/;
+
 /**
- * Warns of an address that is reached only if the operator opens it; one with a reference is known at run time.
+ * Warns of an address that is reached only if the operator opens it; a host in a reference is known at run time.
  * `caller` is the tool whose code names the address.
  */
 const warnOfPrivate = (
@@ -65,7 +68,7 @@ const warnOfPrivate = (
   text: string,
   caller?: string,
 ): void => {
-  const place = text.includes("${") ? null : privatePlaceOf(text);
+  const place = hostReference.test(text) ? null : privatePlaceOf(text);
   if (place === null || open.includes(place)) return;
   const subject = caller === undefined ? place : `${place}, which ${caller} calls,`;
   draft.report("private_address", path, `${subject} is not public, so only the operator can open it`, {
@@ -126,7 +129,7 @@ export const referencesInDraft = (draft: TeamDraft): Map<string, Path[]> => {
 
 /** Suggests how to write `${env:NAME}` and `${MY-NAME}` here. */
 const meantReference = (malformed = ""): string => {
-  const [, name = ""] = /^\$\{(?:\w+:)?([\w-]+)\}$/.exec(malformed) ?? [];
+  const [, name = ""] = /^\$\{(?:\w+:)?([A-Za-z_][\w-]*)\}$/.exec(malformed) ?? [];
   const literal = "$${ stands for a literal ${";
   return name === "" ? literal : `write \${${name.replaceAll("-", "_")}}; ${literal}`;
 };

@@ -88,6 +88,17 @@ const inertOptions: readonly InertOption[] = [
         : { message: "without a limit of turns, it has no shares", hint: limitHint },
   },
   {
+    key: "response_schema",
+    code: "key_ignored",
+    explain: ({ options }) =>
+      options.response_format === undefined
+        ? {
+            message: "no answer is held to this schema without a response_format",
+            hint: "add response_format: json_schema",
+          }
+        : null,
+  },
+  {
     key: "localize",
     code: "key_ignored",
     explain: (means) =>

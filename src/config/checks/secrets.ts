@@ -20,6 +20,8 @@ const switchableLists: ReadonlySet<unknown> = new Set(["providers", "mcp_servers
 interface LiteralSecret {
   readonly path: Path;
   readonly name: string;
+  /** Text with a reference in the place of the secret. */
+  readonly value: string;
 }
 
 /**
@@ -71,6 +73,9 @@ const freeName = (taken: ReadonlyMap<string, string>, name: string, secret: stri
 /** Returns the name in a text that consists of a shell's reference, in any case. */
 const meantName = (text: string): string | undefined => /^\$([A-Za-z_]\w{0,63})$/.exec(text)?.[1];
 
+/** Matches the scheme before the secret of an Authorization header, which is no part of the secret. */
+const scheme = /^(?:Bearer|Basic|Token) +(?=\S+$)/i;
+
 /** Finds the secrets in a file that nothing there allows; each gets its own name. */
 export const findLiteralSecrets = (body: Located): LiteralSecret[] => {
   const found: LiteralSecret[] = [];
@@ -79,7 +84,7 @@ export const findLiteralSecrets = (body: Located): LiteralSecret[] => {
     if (!isLiteralSecret(path, text) || mayBeLiteral(body, path)) return;
     const name = meantName(text) ?? freeName(taken, nameOf(body, path), text);
     taken.set(name, text);
-    found.push({ path, name });
+    found.push({ path, name, value: `${scheme.exec(text)?.[0] ?? ""}\${${name}}` });
   });
   return found;
 };
@@ -115,9 +120,9 @@ const checkQueries = (draft: TeamDraft): void =>
 /** Checks that no secret is written in the file unless its provider or MCP server allows it. */
 export const checkSecrets = (draft: TeamDraft): void => {
   checkQueries(draft);
-  for (const { path, name } of findLiteralSecrets(draft.written)) {
+  for (const { path, name, value } of findLiteralSecrets(draft.written)) {
     if (path[0] === "providers" && forbiddenHeaders.includes(String(path.at(-1)).toLowerCase())) continue;
-    const reference = `write \${${name}} and set it: ${secretCommand(name, draft.name)}`;
+    const reference = `write ${value} and set it: ${secretCommand(name, draft.name)}`;
     const local = switchableLists.has(path[0]) ? "; a local one may have allow_literal_secrets: true" : "";
     draft.reportWritten("secret_in_file", path, "a secret must not be written in a file", {
       hint: `${reference}${local}`,

@@ -88,13 +88,17 @@ const checkServers = (draft: TeamDraft): void => {
 export const mayCall = (patterns: readonly string[], name: string): boolean =>
   patterns.some((pattern) => matchesGlob(pattern, name, { segments: false }));
 
+/** Warns of delegation to nobody; a list of nobody in a `delegation` block is meant so, or is reported itself. */
 const checkDelegation = (draft: TeamDraft): void => {
   const names = draft.agents.map(({ value }) => value.name);
   for (const { index, value } of draft.agents) {
-    const path = ["agents", index, "options", "max_delegation_depth"] as const;
-    if (nodeAt(draft.root, path) === undefined || value.options.max_delegation_depth === 0) continue;
-    const others = names.filter((name) => name !== value.name && mayCall(value.delegation.may_call, name));
-    if (others.length > 0 || value.delegation.ad_hoc) continue;
+    const { may_call: patterns, ad_hoc: adHoc } = value.delegation;
+    const others = names.filter((name) => name !== value.name && mayCall(patterns, name));
+    if (value.options.max_delegation_depth === 0 || others.length > 0 || adHoc) continue;
+    const depth = ["agents", index, "options", "max_delegation_depth"] as const;
+    const isWritten = nodeAt(draft.root, depth) !== undefined;
+    if (!isWritten && !patterns.includes("*")) continue;
+    const path = isWritten ? depth : ["agents", index, "delegation"];
     draft.report("delegation_impossible", path, `there is no agent that ${value.name} may call`, {
       which: "key",
     });

@@ -53,65 +53,81 @@ interface DocumentWalk {
   readonly findings: DocumentFinding[];
   /** Value of each anchor with its number of nodes; aliases count as often as they are used. */
   readonly anchors: Map<string, { readonly located: Located; readonly size: number } | "open">;
+  /** Path of the node that is read. */
+  readonly path: (string | number)[];
   aliases: number;
   nodes: number;
 }
 
 const offsetOf = (node: Node | null): number => node?.range?.[0] ?? 0;
 
-/** Records a mistake at a node without ending the walk. */
-const noteFinding = (walk: DocumentWalk, node: Node | null, code: ErrorCode, message: string): void => {
-  walk.findings.push({ code, offset: offsetOf(node), message });
+/** Records a mistake at a node, or at a key of it, without ending the walk. */
+const noteFinding = (
+  { findings, path }: DocumentWalk,
+  node: Node | null,
+  code: ErrorCode,
+  message: string,
+  ...key: readonly string[]
+): void => {
+  findings.push({ code, offset: offsetOf(node), message, path: [...path, ...key] });
 };
 
-const refuseNode = (node: Node | null, code: ErrorCode, message: string): never => {
-  throw new DocumentRefusal({ code, offset: offsetOf(node), message });
+const refuseNode = ({ path }: DocumentWalk, node: Node | null, code: ErrorCode, message: string): never => {
+  throw new DocumentRefusal({ code, offset: offsetOf(node), message, path: [...path] });
 };
 
 const countNodes = (walk: DocumentWalk, node: Node | null, nodes: number): void => {
   walk.nodes += nodes;
   if (walk.nodes > maximumNodes) {
-    refuseNode(node, "yaml_nodes", `the file has more than ${maximumNodes} values, aliases counted as used`);
+    refuseNode(
+      walk,
+      node,
+      "yaml_nodes",
+      `the file has more than ${maximumNodes} values, aliases counted as used`,
+    );
   }
 };
 
 const readAlias = (walk: DocumentWalk, alias: Alias): Located => {
   walk.aliases += 1;
   if (walk.aliases > maximumAliases) {
-    refuseNode(alias, "yaml_alias", `more than ${maximumAliases} aliases`);
+    refuseNode(walk, alias, "yaml_alias", `more than ${maximumAliases} aliases`);
   }
   const target = walk.anchors.get(alias.source);
   if (target === undefined) {
     const message = /^[\w-]+$/.test(alias.source)
       ? explainAlias(walk.text, offsetOf(alias), alias.source)
       : explainSign(walk.text, offsetOf(alias));
-    return refuseNode(alias, "yaml_alias", message);
+    return refuseNode(walk, alias, "yaml_alias", message);
   }
-  if (target === "open") return refuseNode(alias, "yaml_cycle", `&${alias.source} contains itself`);
+  if (target === "open") return refuseNode(walk, alias, "yaml_cycle", `&${alias.source} contains itself`);
   countNodes(walk, alias, target.size);
   return target.located;
 };
 
-const readNumber = (walk: DocumentWalk, node: Scalar, value: number): number => {
+/** Reports a number that cannot be kept exactly. */
+const checkNumber = (walk: DocumentWalk, node: Scalar, value: number): void => {
   if (!Number.isFinite(value)) {
     noteFinding(walk, node, "invalid_value", "infinite and undefined numbers are not allowed");
-    return 0;
+    return;
   }
   const whole = /^[-+]?(\d+|0x[\da-fA-F]+|0o[0-7]+)$/.test(node.source ?? "");
-  if (whole && !Number.isSafeInteger(value)) {
-    const message =
-      "whole numbers beyond 9007199254740991 are not exact; write a smaller one or a text in quotes";
-    noteFinding(walk, node, "out_of_range", message);
-    return 0;
-  }
-  return value;
+  if (!whole || Number.isSafeInteger(value)) return;
+  const message =
+    "whole numbers beyond 9007199254740991 are not exact; write a smaller one or a text in quotes";
+  noteFinding(walk, node, "out_of_range", message);
 };
 
 const readScalar = (walk: DocumentWalk, node: Scalar): Located => {
   const at = offsetOf(node);
   const { value } = node;
-  if (typeof value === "number") return { kind: "scalar", at, value: readNumber(walk, node, value) };
-  if (typeof value === "string" || typeof value === "boolean" || value === null) {
+  if (typeof value === "number") checkNumber(walk, node, value);
+  if (
+    typeof value === "number" ||
+    typeof value === "string" ||
+    typeof value === "boolean" ||
+    value === null
+  ) {
     return { kind: "scalar", at, value };
   }
   return { kind: "scalar", at, value: typeof value === "symbol" ? "<<" : null };
@@ -122,7 +138,7 @@ const readKey = (walk: DocumentWalk, key: unknown): string | null => {
   if (isScalar(key) && typeof key.value === "string") {
     countNodes(walk, key, 1);
     if (!reservedKeys.has(key.value)) return key.value;
-    noteFinding(walk, key, "reserved_key", `"${key.value}" cannot be used as a key`);
+    noteFinding(walk, key, "reserved_key", `"${key.value}" cannot be used as a key`, key.value);
     return null;
   }
   noteFinding(walk, key as Node | null, "wrong_type", "a key must be a text; write it in quotes");
@@ -150,17 +166,17 @@ const mergeFrom = (
   }
 };
 
-const readMap = (walk: DocumentWalk, map: YAMLMap, depth: number): Located => {
+const readMap = (walk: DocumentWalk, map: YAMLMap): Located => {
   const own = new Map<string, MapEntry>();
   const merges: { source: Located; node: Node | null }[] = [];
   for (const pair of map.items) {
     const value = pair.value as Node | null;
     if (isMergeKey(pair.key)) {
-      merges.push({ source: readNode(walk, value, pair.key as Node, depth + 1), node: value });
+      merges.push({ source: readNode(walk, value, pair.key as Node), node: value });
       continue;
     }
     const key = readKey(walk, pair.key);
-    const node = readNode(walk, value, pair.key as Node, depth + 1);
+    const node = readChild(walk, key ?? "", value, pair.key as Node);
     if (key === null) continue;
     const keyAt = offsetOf(pair.key as Node);
     const first = own.get(key);
@@ -168,22 +184,39 @@ const readMap = (walk: DocumentWalk, map: YAMLMap, depth: number): Located => {
     // Items without a space after their dash look like keys; the check that expects the list reports them.
     else if (explainDash(key) === undefined) {
       const message = `"${key}" is used twice here, first in line ${walk.place(first.keyAt).line} and again in line ${walk.place(keyAt).line}`;
-      noteFinding(walk, pair.key as Node, "duplicate_key", message);
+      noteFinding(walk, pair.key as Node, "duplicate_key", message, key);
     }
   }
   for (const { source, node } of merges) mergeFrom(walk, own, source, node);
   return { kind: "map", at: offsetOf(map), entries: own };
 };
 
-const readSeq = (walk: DocumentWalk, seq: YAMLSeq, depth: number): Located => {
-  const items = seq.items.map((item) => readNode(walk, item as Node | null, seq, depth + 1));
+const readSeq = (walk: DocumentWalk, seq: YAMLSeq): Located => {
+  const items = seq.items.map((item, index) => readChild(walk, index, item as Node | null, seq));
   return { kind: "list", at: offsetOf(seq), items };
 };
 
+const readChild = (
+  walk: DocumentWalk,
+  part: string | number,
+  node: Node | null,
+  parent: Node | null,
+): Located => {
+  walk.path.push(part);
+  const located = readNode(walk, node, parent);
+  walk.path.pop();
+  return located;
+};
+
 /** Reads one node; an absent one (`key:` without a value) is null at the position of its key. */
-const readNode = (walk: DocumentWalk, node: Node | null, parent: Node | null, depth: number): Located => {
-  if (depth > maximumDepth) {
-    refuseNode(node ?? parent, "yaml_depth", `collections are nested deeper than ${maximumDepth} levels`);
+const readNode = (walk: DocumentWalk, node: Node | null, parent: Node | null): Located => {
+  if (walk.path.length > maximumDepth) {
+    refuseNode(
+      walk,
+      node ?? parent,
+      "yaml_depth",
+      `collections are nested deeper than ${maximumDepth} levels`,
+    );
   }
   if (node === null || node === undefined) {
     countNodes(walk, parent, 1);
@@ -193,14 +226,14 @@ const readNode = (walk: DocumentWalk, node: Node | null, parent: Node | null, de
   const before = walk.nodes;
   countNodes(walk, node, 1);
   if (node.tag !== undefined && !coreTags.has(node.tag)) {
-    refuseNode(node, "yaml_tag", explainTag(node.tag));
+    refuseNode(walk, node, "yaml_tag", explainTag(node.tag));
   }
   const anchor = (node as Scalar).anchor;
   if (anchor !== undefined) walk.anchors.set(anchor, "open");
   const located = isMap(node)
-    ? readMap(walk, node, depth)
+    ? readMap(walk, node)
     : isSeq(node)
-      ? readSeq(walk, node, depth)
+      ? readSeq(walk, node)
       : readScalar(walk, node);
   if (anchor !== undefined) walk.anchors.set(anchor, { located, size: walk.nodes - before });
   return located;
@@ -217,9 +250,9 @@ const documentRefusal = "a file holds one document; remove this separator and wh
 
 /** Explains that a tag is refused, and what to write instead of those by which other programs read files or secrets. */
 const explainTag = (tag: string): string => {
-  if (/^!(?:include|import|file)/.test(tag))
+  if (/^!(?:include|import|file)(?![a-z])/.test(tag))
     return "another file cannot be included; write here what it holds";
-  return /^!(?:env|secret)/.test(tag)
+  return /^!(?:env|secret)(?![a-z])/.test(tag)
     ? "a secret is written ${NAME}, in quotes inside of braces"
     : "a tag is not allowed here; quote a text that begins with !";
 };
@@ -289,9 +322,17 @@ export const readDocument = (
   if (document === undefined) return only("yaml_syntax", 0, "the file could not be read as YAML");
   const problem = problemOf(document, another, text, lexemes);
   if (problem !== null) return only(problem.code, problem.offset, problem.message);
-  const walk: DocumentWalk = { text, place, findings: [], anchors: new Map(), aliases: 0, nodes: 0 };
+  const walk: DocumentWalk = {
+    text,
+    place,
+    findings: [],
+    anchors: new Map(),
+    path: [],
+    aliases: 0,
+    nodes: 0,
+  };
   try {
-    const root = readNode(walk, document.contents, null, 0);
+    const root = readNode(walk, document.contents, null);
     return { root, findings: walk.findings, place };
   } catch (error) {
     if (error instanceof DocumentRefusal) return { root: null, findings: [error.finding], place };

@@ -173,7 +173,8 @@ const notOneOfIssue = (values: readonly unknown[], path: Path, node: Located | u
     const hint = typeHint(isMeant ? typeof values[0] : type, node);
     return valueIssue(path, "wrong_type", `expected ${expected}, found ${foundIn(node)}`, hint);
   }
-  const hint = suggestFor(String(node.value), allowed) ?? `allowed: ${list}`;
+  const words = allowed.filter((value) => value !== "");
+  const hint = suggestFor(String(node.value), words) ?? `allowed: ${list}`;
   return valueIssue(path, "invalid_value", `${valueText(path, node)} is not allowed here`, hint);
 };
 

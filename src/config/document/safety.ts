@@ -1,5 +1,5 @@
 import { CST, Lexer } from "yaml";
-import type { ErrorCode } from "./diagnostics.ts";
+import type { ErrorCode, Path } from "./diagnostics.ts";
 
 /** Refuses unsafe input before the YAML parser sees it. All checks are linear in the length of the text. */
 
@@ -14,6 +14,8 @@ export interface DocumentFinding {
   readonly code: ErrorCode;
   readonly offset: number;
   readonly message: string;
+  /** Path of the value, if one could be read. */
+  readonly path?: Path;
 }
 
 /** Decodes a file strictly: UTF-8, byte order mark dropped, CRLF and CR to LF. */
