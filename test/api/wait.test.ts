@@ -219,7 +219,7 @@ test("AP-18 RE-P1: a stored input whose session cannot be watched is no error: 2
   }
 });
 
-test("AP-18: in a session that takes no more watchers the run is the answer as soon as it is over", async () => {
+test("AP-18: in a session that takes no more watchers the run is the answer once it is over", async () => {
   const { session, answer } = await sending({}, `${S}/messages`, 2);
   const code = "too_many_connections";
   session.fetch = async () =>

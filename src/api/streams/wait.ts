@@ -222,8 +222,8 @@ async function followToOutcome(
     } catch (thrown) {
       if (isGone(thrown)) throw thrown;
       if (isFinal(thrown)) break;
+      await pauseUnlessOver(over);
       progress = { ...progress, outcome: await readEnd(context, progress.run) };
-      if (progress.outcome === null) await pauseUnlessOver(over);
     }
   }
   const { run: its, outcome } = progress;
