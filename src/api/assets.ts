@@ -6,11 +6,12 @@ import type { Route } from "./route.ts";
 /** Serves the files of `.limpet/public`, which the build writes and the Worker does not load. */
 
 /** Answers with the file at the address of the request. */
-export const answerAsset = ({ env, request }: RequestContext): Promise<Response> => {
+export const answerAsset = async ({ env, request }: RequestContext): Promise<Response> => {
   const { ASSETS: assets } = env;
-  return isFetcher(assets)
-    ? assets.fetch(request)
-    : refuse("not_configured", "This deployment has no files: give wrangler.toml its section [assets].");
+  if (!isFetcher(assets))
+    return refuse("not_configured", "This deployment has no files: give wrangler.toml its section [assets].");
+  const response = await assets.fetch(request);
+  return response.status === 404 ? refuse("not_found", "There is no such file.") : response;
 };
 
 const assetRoute = (path: string): Route => ({ method: "GET", path, scope: "open", handle: answerAsset });

@@ -11,14 +11,17 @@ const refuseTooLarge = (limit: number): never =>
     meta: { limit },
   });
 
+/** Refuses a body in a content coding: nothing decodes it, and its bytes would be taken for the content. */
+export function refuseEncoding({ headers }: Request): void {
+  const encoding = headers.get("Content-Encoding") ?? "identity";
+  if (encoding.toLowerCase() === "identity") return;
+  refuse("unsupported_media_type", "Send the body without Content-Encoding.");
+}
+
 function checkType(request: Request): void {
   const type = request.headers.get("Content-Type") ?? "";
-  const encoding = request.headers.get("Content-Encoding") ?? "identity";
   if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
     refuse("unsupported_media_type", "Send the body as Content-Type: application/json.");
-  }
-  if (encoding !== "identity") {
-    refuse("unsupported_media_type", "Send the body without Content-Encoding.");
   }
 }
 
@@ -112,6 +115,7 @@ export async function readPieces(request: Request, limit: number): Promise<ReadP
 /** Reads a body's bytes as a whole. */
 export async function readBytes(request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> {
   const { pieces, size } = await readPieces(request, limit);
+  refuseEncoding(request);
   const bytes = new Uint8Array(size);
   let at = 0;
   for (const piece of pieces) {

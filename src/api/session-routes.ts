@@ -131,7 +131,10 @@ async function listSessionNotes(context: SessionRequestContext): Promise<Respons
   if (agents === undefined) return toResponse(reply);
   const { session: _, ...principal } = context.principal;
   return toResponse(
-    await callDirectory({ ...context, principal }, "list_notes", { agents: agents && [...agents] }),
+    await callDirectory({ ...context, principal }, "list_notes", {
+      ...params,
+      agents: agents && [...agents],
+    }),
   );
 }
 

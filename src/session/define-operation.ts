@@ -273,10 +273,6 @@ export const okAnswer = (value: object): CommandAnswer => jsonAnswer(JSON.string
 /** Answers with what an operation created. */
 export const createdAnswer = (value: object): CommandAnswer => ({ status: 201, json: JSON.stringify(value) });
 
-/** Answers with serialised rows as a list. */
-export const rowsAnswer = (serialised: readonly string[]): CommandAnswer =>
-  jsonAnswer(`{"data":${joinRows(serialised)}}`);
-
 /** Answers an accepted command with the `seq` of the newest event after it. */
 export const acceptedAnswer = (draft: Draft, value: object, status: 200 | 202 = 200): CommandAnswer => ({
   status,

@@ -47,6 +47,12 @@ test("AP-11: the open routes are the two probes, the documents, the console's fi
   expect(new Set(routes.map(label)).size).toBe(routes.length);
 });
 
+test("AP-10: a file that the console does not have is a problem like any other", async () => {
+  const { fetch } = setUp({ env: { ASSETS: { fetch: async () => new Response(null, { status: 404 }) } } });
+  const response = await fetch("/console/old-1a2b3c.js");
+  expect(await problemOf(response)).toMatchObject({ status: 404, code: "not_found" });
+});
+
 test("AP-11: authorization servers read who this deployment is", async () => {
   const { fetch } = setUp({ access: { hosts: ["limpet.example"] } });
   const response = await fetch("/client-metadata.json");

@@ -99,3 +99,25 @@ test("AP-50: GET /v1/mcp gives the time of the last check in milliseconds, as al
   expect(data).toHaveLength(1);
   expect(Math.abs((data[0]?.checked_at ?? 0) - before)).toBeLessThan(60_000);
 });
+
+test("AP-7: MCP servers come in pages, by name", async () => {
+  const { call, tables } = changed();
+  const land = {
+    server: "land",
+    tools: [],
+    state: "connected",
+    error: null,
+    lock: null,
+    allowNew: true,
+  } as const;
+  recordSighting(tables, land, Date.now());
+  const page = async (query: string) =>
+    (await call("GET", `/v1/mcp?limit=1${query}`)).json<{
+      data: { name: string }[];
+      next_cursor: string | null;
+    }>();
+  const first = await page("");
+  const second = await page(`&cursor=${first.next_cursor}`);
+  expect([...first.data, ...second.data].map(({ name }) => name)).toEqual(["land", "sea"]);
+  expect(second.next_cursor).toBeNull();
+});

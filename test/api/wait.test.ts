@@ -219,6 +219,15 @@ test("AP-18 RE-P1: a stored input whose session cannot be watched is no error: 2
   }
 });
 
+test("AP-18: in a session that takes no more watchers the run is the answer once it is over", async () => {
+  const { session, answer } = await sending({}, `${S}/messages`, 2);
+  const code = "too_many_connections";
+  session.fetch = async () =>
+    Response.json({ type: `urn:limpet:problem:${code}`, code, detail: "32" }, { status: 429 });
+  const response = await answer;
+  expect([response.status, await response.json()]).toEqual([200, run]);
+});
+
 test("AP-18: 202 when the input comes back, the time is over, or the session ends the stream for good", async () => {
   for (const type of ["input_returned", "input_withdrawn"]) {
     const { socket, answer } = await sending({}, `${S}/messages`, 60);

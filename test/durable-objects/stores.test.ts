@@ -28,6 +28,22 @@ test("AG-42 AG-43: values and tasks are read over the API, also after an evictio
     expect((await api("GET", `/sessions/s_${"z".repeat(26)}/${store}`)).status).toBe(404);
 });
 
+test("AP-7: every list of a session takes a limit and gives cursors", async () => {
+  const session = await create("shelf");
+  await session.send("in1", "Write");
+  await session.settled();
+  for (const list of ["state", "tasks", "notes", "inputs", "runs", "threads", "asks", "files", "workspace"]) {
+    const { status, body } = await session.call("GET", `/${list}?limit=1`);
+    expect({ status, body }, list).toMatchObject({
+      status: 200,
+      body: { next_cursor: null, prev_cursor: null },
+    });
+    expect((await session.call("GET", `/${list}?cursor=x`)).body, list).toMatchObject({
+      code: "invalid_cursor",
+    });
+  }
+});
+
 test("AP-10: a 404 tells a session that is missing from what is missing in a session", async () => {
   const { call } = await create("capped");
   const own = await call("GET", "/runs/run_9");

@@ -211,3 +211,17 @@ test("AP-45: an old picture of a long session, and an id that nothing has, cost 
   for (let count = 0; count < 3; count += 1) await say(`Word ${count}`);
   expect(await costs()).toEqual(early);
 });
+
+test("AP-8 AP-45: a file in a content coding is refused however it is sent: its bytes would be kept as the file", async () => {
+  const session = await create("files");
+  const sent = { raw: "x", headers: { "Content-Encoding": "gzip" } };
+  const at = `/sessions/${session.id}`;
+  const answers = [
+    await api("PUT", `${at}/workspace/a`, sent),
+    await api("PUT", `${at}/workspace?format=tar`, sent),
+    await api("POST", `${at}/files?name=a`, sent),
+  ];
+  expect(answers.map(({ body }) => body["code"])).toEqual(Array(3).fill("unsupported_media_type"));
+  const plain = { raw: "x", headers: { "Content-Encoding": "Identity" } };
+  expect((await api("PUT", `${at}/workspace/a`, plain)).status).toBe(201);
+});

@@ -5,7 +5,7 @@ import { listAsksSchema } from "../../engine/access/tenant/asks.ts";
 import { listAuditSchema } from "../../engine/access/tenant/audit.ts";
 import { listGrantsSchema } from "../../engine/access/tenant/grants.ts";
 import { listSessionsSchema } from "../../engine/access/tenant/session-index.ts";
-import { approveServerSchema } from "../../engine/access/tenant/tool-pins.ts";
+import { approveServerSchema, listServersSchema } from "../../engine/access/tenant/tool-pins.ts";
 import { listUsageSchema } from "../../engine/access/tenant/usage.ts";
 import { pathParametersOf } from "../../session/define-operation.ts";
 import { operations } from "../../session/operations.ts";
@@ -193,9 +193,12 @@ const entries: Readonly<Record<string, RouteEntry>> = {
       204: null,
     },
   ),
-  "GET /v1/mcp": entry("list_mcp_servers", "Lists the MCP servers as sessions found them.", {
-    200: z.strictObject({ data: z.array(serverSchema) }),
-  }),
+  "GET /v1/mcp": entry(
+    "list_mcp_servers",
+    "Lists the MCP servers as sessions found them.",
+    { 200: pageOf(serverSchema) },
+    { query: listServersSchema },
+  ),
   "POST /v1/mcp/:name/connect": entry(
     "connect_mcp_server",
     "Asks an MCP server for its tools now; also the same request under the same key asks anew.",

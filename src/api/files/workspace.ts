@@ -11,7 +11,7 @@ import {
 import { ProblemError, refuseField, workspaceProblem } from "../../session/problems.ts";
 import type { FileChangeReport, SessionReply } from "../../session/rpc.ts";
 import { jsonResponse, requireAccepted, toResponse } from "../answers.ts";
-import { readPieces } from "../body.ts";
+import { readPieces, refuseEncoding } from "../body.ts";
 import type { RequestFields } from "../body.ts";
 import { callSession, openSessionStub, readIdempotencyKey } from "../calls.ts";
 import type { Router, SessionRequestContext } from "../context.ts";
@@ -268,6 +268,7 @@ export async function writeFile(context: SessionRequestContext): Promise<Respons
   const { request, url } = context;
   const body = await fileBodyOf(request, limits.workspace_file_bytes);
   try {
+    refuseEncoding(request);
     refuseQuery(url.searchParams);
     return await putFile(context, changeOf(context), body);
   } finally {
@@ -314,6 +315,7 @@ function digestBody(body: ReadableStream<Uint8Array>): {
 export async function unpackArchive(context: SessionRequestContext): Promise<Response> {
   const { request, url } = context;
   try {
+    refuseEncoding(request);
     const params = { ...readQuery(url.searchParams, {}), ...changeOf(context) };
     const first = await begin(context, "unpack", params);
     if ("digest" in first)

@@ -102,6 +102,14 @@ async function readAsks(
   return { doubtful: false, asking, outcome: asks.length > 0 ? { receipt: { asks } } : null };
 }
 
+/** Returns the outcome of a run that is over, where the session takes no more watchers; null if it goes on or is not known. */
+async function readEnd(context: SessionRequestContext, run: string | null): Promise<WaitOutcome | null> {
+  if (run === null) return null;
+  const found = await callSession(context, { op: "run", params: { run } }).catch(() => null);
+  const { state } = fieldsOf(JSON.parse(found?.json ?? "{}"));
+  return state === "completed" || state === "failed" || state === "cancelled" ? { run } : null;
+}
+
 /** Returns what an event changes. */
 function changeBy(
   { type, run: its, data }: NonNullable<ReturnType<typeof eventOfFrame>>,
@@ -215,6 +223,7 @@ async function followToOutcome(
       if (isGone(thrown)) throw thrown;
       if (isFinal(thrown)) break;
       await pauseUnlessOver(over);
+      progress = { ...progress, outcome: await readEnd(context, progress.run) };
     }
   }
   const { run: its, outcome } = progress;

@@ -1601,14 +1601,24 @@ export interface OperationAnswers {
     readonly seq: number;
   };
   readonly usage: AnswerSchemas["SessionUsage"];
-  readonly state: { readonly data: readonly AnswerSchemas["StateEntry"][]; };
+  readonly state: {
+    readonly data: readonly AnswerSchemas["StateEntry"][];
+    /** Pass it as `cursor` to go on; null at the end. */
+    readonly next_cursor: string | null;
+    readonly prev_cursor: string | null;
+  };
   readonly tasks: {
     readonly data: readonly AnswerSchemas["Task"][];
     /** Pass it as `cursor` to go on; null at the end. */
     readonly next_cursor: string | null;
     readonly prev_cursor: string | null;
   };
-  readonly notes: { readonly data: readonly AnswerSchemas["Note"][]; };
+  readonly notes: {
+    readonly data: readonly AnswerSchemas["Note"][];
+    /** Pass it as `cursor` to go on; null at the end. */
+    readonly next_cursor: string | null;
+    readonly prev_cursor: string | null;
+  };
   readonly workspace: {
     readonly data: readonly AnswerSchemas["File"][];
     /** Pass it as `cursor` to go on; null at the end. */
@@ -1667,7 +1677,12 @@ export interface OperationAnswers {
   readonly revoke_grant: null;
   readonly explain_permission: { readonly verdict: "allow" | "ask" | "deny"; readonly by: string; readonly rule?: string; readonly reason?: string; readonly remember?: { readonly tool: string; readonly pattern: string; }; readonly error?: string; };
   readonly forget_subject: null;
-  readonly list_mcp_servers: { readonly data: readonly AnswerSchemas["McpServer"][]; };
+  readonly list_mcp_servers: {
+    readonly data: readonly AnswerSchemas["McpServer"][];
+    /** Pass it as `cursor` to go on; null at the end. */
+    readonly next_cursor: string | null;
+    readonly prev_cursor: string | null;
+  };
   readonly connect_mcp_server: {
     readonly name: string;
     readonly state: "connected" | "failed" | "auth_needed" | "quarantined";

@@ -300,7 +300,13 @@ export interface OperationParams {
   /** Shows what the session used: since it was cleared, in all, and by agent and model. */
   readonly usage: { readonly session: string; };
   /** Lists the entries of the session's state store. */
-  readonly state: { readonly session: string; };
+  readonly state: {
+    readonly session: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Lists the tasks of the session's board. */
   readonly tasks: {
     readonly session: string;
@@ -310,7 +316,13 @@ export interface OperationParams {
     readonly cursor?: string;
   };
   /** Lists the notes that the session's agents see. */
-  readonly notes: { readonly session: string; };
+  readonly notes: {
+    readonly session: string;
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Lists the files and folders at the root of the session's workspace. */
   readonly workspace: {
     readonly session: string;
@@ -450,7 +462,12 @@ export interface OperationParams {
   /** Deletes the memories about a person. */
   readonly forget_subject: { readonly subject: string; };
   /** Lists the states of the MCP servers. */
-  readonly list_mcp_servers: Readonly<Record<string, never>>;
+  readonly list_mcp_servers: {
+    /** How many rows a page has at most. */
+    readonly limit?: number;
+    /** The `next_cursor` or `prev_cursor` of another page. */
+    readonly cursor?: string;
+  };
   /** Begins the login at an MCP server. */
   readonly connect_mcp_server: { readonly name: string; };
   /** Approves the tools of an MCP server. */

@@ -83,7 +83,7 @@ export const TasksTab = () => (
 
 export const NotesTab = () => (
   <Rows
-    loaded={useStoreRows<{ readonly name: string; readonly content: string }>("notes", "Notes")}
+    loaded={useStoreRows<{ readonly name: string; readonly content: string }>("notes?limit=200", "Notes")}
     none="No notes yet."
     missing="No agent of this session keeps notes."
     show={({ name, content }) => (
@@ -99,7 +99,7 @@ export const NotesTab = () => (
 
 export const StateTab = () => (
   <Rows
-    loaded={useStoreRows<{ readonly key: string; readonly value: Json }>("state", "State")}
+    loaded={useStoreRows<{ readonly key: string; readonly value: Json }>("state?limit=200", "State")}
     none="No values yet."
     missing="No agent of this session shares values."
     show={({ key, value }) => (

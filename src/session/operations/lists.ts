@@ -3,7 +3,7 @@ import * as z from "zod";
 import { runRecordOf } from "../../agent/run/runs.ts";
 import { awaitedAsks } from "../../agent/run/wait.ts";
 import type { ChildRecord } from "../../agent/state/child.ts";
-import type { RunRecord } from "../../agent/state/records.ts";
+import type { EntryStore, RunRecord } from "../../agent/state/records.ts";
 import { runNumberOf } from "../../agent/state/run.ts";
 import type { Session } from "../../agent/state/session.ts";
 import type { Thread } from "../../agent/state/thread.ts";
@@ -11,7 +11,7 @@ import type { Json } from "../../chat/message.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import type { Usage } from "../../model/completer.ts";
 import type { CommandAnswer, ReadContext } from "../define-operation.ts";
-import { jsonAnswer, joinRows, okAnswer, rowsAnswer, defineRead } from "../define-operation.ts";
+import { jsonAnswer, joinRows, okAnswer, defineRead } from "../define-operation.ts";
 import { showAsk } from "../event-lines.ts";
 import type { PageStart, Page, PagePosition, PagedRow } from "../paging.ts";
 import {
@@ -239,14 +239,28 @@ const requireToolbox = ({ rules }: ReadContext, toolbox: string): void => {
     refuse("not_found", `No agent of this session has the toolbox ${toolbox}.`);
 };
 
-const showState = (context: ReadContext): CommandAnswer => {
+type StoredEntry = ReturnType<ReadContext["archive"]["entries"]>[number];
+
+/** Answers with a page of a store, by key. */
+const entriesAnswer = (
+  context: ReadContext,
+  store: EntryStore,
+  show: (entry: StoredEntry) => string,
+  query: z.output<typeof pageSchema>,
+): CommandAnswer => {
+  const live = context.archive
+    .entries(store)
+    .map((entry): PagedRow => ({ at: 0, id: entry.key, json: () => show(entry) }));
+  return pageAnswer(context, { of: store, live }, query);
+};
+
+const listState = (context: ReadContext, query: z.output<typeof pageSchema>): CommandAnswer => {
   requireToolbox(context, "state");
-  return rowsAnswer(
-    context.archive
-      .entries("state")
-      .map(
-        ({ key, revision, json }) => `{"key":${JSON.stringify(key)},"revision":${revision},"value":${json}}`,
-      ),
+  return entriesAnswer(
+    context,
+    "state",
+    ({ key, revision, json }) => `{"key":${JSON.stringify(key)},"revision":${revision},"value":${json}}`,
+    query,
   );
 };
 
@@ -255,8 +269,8 @@ export const stateOperation = defineRead({
   summary: "Lists the entries of the session's state store.",
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/state",
-  params: z.strictObject({}),
-  run: showState,
+  params: pageSchema,
+  run: listState,
 });
 
 const listTasks = (context: ReadContext, query: z.output<typeof pageSchema>): CommandAnswer => {
@@ -279,15 +293,16 @@ export const tasksOperation = defineRead({
 });
 
 /** Returns the session's notes, or the owner of shared ones, which the router then requests from the team. */
-const listNotes = (context: ReadContext): CommandAnswer => {
+const listNotes = (context: ReadContext, query: z.output<typeof pageSchema>): CommandAnswer => {
   requireToolbox(context, "notes");
   const { notes: scope } = context.rules.stores;
   if (scope !== "session")
     return okAnswer({ agents: scope === "agent" ? [...context.rules.agentNames] : null });
-  return rowsAnswer(
-    context.archive
-      .entries("notes")
-      .map(({ key, json }) => `{"name":${JSON.stringify(key)},"content":${json}}`),
+  return entriesAnswer(
+    context,
+    "notes",
+    ({ key, json }) => `{"name":${JSON.stringify(key)},"content":${json}}`,
+    query,
   );
 };
 
@@ -296,6 +311,6 @@ export const notesOperation = defineRead({
   summary: "Lists the notes that the session's agents see.",
   scopes: ["sessions:read"],
   path: "/v1/sessions/:session/notes",
-  params: z.strictObject({}),
+  params: pageSchema,
   run: listNotes,
 });

@@ -69,7 +69,11 @@ const ends = (bench: Bench): readonly string[] =>
     .map(({ output }) => String(output).slice(0, 12));
 
 const dataOf = (shared: Shared) =>
-  (listServers(shared) as { data: readonly { state: string; changes: readonly { found: string }[] }[] }).data;
+  (
+    listServers(shared, { limit: 50 }) as {
+      data: readonly { state: string; changes: readonly { found: string }[] }[];
+    }
+  ).data;
 
 test("TB-23: a description changed between lists: that tool is quarantined with both hashes, the others work; approved, it is back", async () => {
   const shared = tables();

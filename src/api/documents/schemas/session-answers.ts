@@ -26,8 +26,6 @@ export const pageOf = (row: z.ZodType) =>
     prev_cursor: z.string().nullable(),
   });
 
-const listOf = (row: z.ZodType) => z.strictObject({ data: z.array(row) });
-
 const seq = z.int().describe("Later reads of the session show at least this event.");
 
 const heldLimit = nameSchema(
@@ -348,9 +346,9 @@ export const sessionAnswers: Readonly<Record<OperationName, Answers>> = {
   migrate: { 200: migrated },
   compact: { 202: begun },
   usage: { 200: sessionUsage },
-  state: { 200: listOf(stateEntry) },
+  state: { 200: pageOf(stateEntry) },
   tasks: { 200: pageOf(taskSchema) },
-  notes: { 200: listOf(noteSchema) },
+  notes: { 200: pageOf(noteSchema) },
   workspace: { 200: pageOf(fileRow) },
   read_file: { 200: pageOf(fileRow) },
   write_file: { 200: fileChanged, 201: fileChanged },

@@ -54,10 +54,8 @@ const tenantOperations: DirectoryOperations<TenantOperation> = {
     },
     list_grants: (tables, { principal, params }, now) =>
       createReply(200, listGrants(tables, principal.tenant, parseParams(listGrantsSchema, params), now)),
-    list_mcp_servers: (tables, { params }) => {
-      parseParams(listServersSchema, params);
-      return createReply(200, listServers(tables));
-    },
+    list_mcp_servers: (tables, { params }) =>
+      createReply(200, listServers(tables, parseParams(listServersSchema, params))),
     approve_mcp_server: (_tables, { params }, _now, once) => {
       const approval = parseParams(approveServerSchema, params);
       const { value, replayed } = once((all) => approveServer(all, approval));

@@ -1,5 +1,7 @@
 import * as z from "zod";
 import type { SharedNotes } from "../../../agent/definition/memory.ts";
+import { cursorBindingOf, pageClause, pageOf, pageQueryFields, readCursor } from "../../../session/paging.ts";
+import type { Page } from "../../../session/paging.ts";
 import { firstLine, parseNote, storeLimits } from "../../../tools/stores.ts";
 import type { NoteHead } from "../../../tools/stores.ts";
 import type { Tables } from "../database.ts";
@@ -61,24 +63,28 @@ export const createSharedNotes = (stores: () => TenantStores, owner: NotesOwner)
 });
 
 export const listNotesSchema = z.strictObject({
+  ...pageQueryFields,
   /** Owners of the notes; null means the whole tenant. */
   agents: z.array(z.string().max(64)).max(64).nullable(),
 });
 
-/** Returns notes with their contents, as the API shows them. */
-export const showNotes = (
+/** Lists notes with their contents, by owner and name, as the API shows them. */
+export function showNotes(
   tables: Tables,
-  { agents }: z.output<typeof listNotesSchema>,
-): { readonly data: readonly object[] } => {
-  const owners: readonly (string | null)[] = agents ?? [null];
-  const data = owners.flatMap((agent) =>
-    tables
-      .read("SELECT name, content FROM notes WHERE agent = ? ORDER BY name", agent ?? "")
-      .map(({ name, content }) => ({
-        name: String(name),
-        content: String(content),
-        ...(agent === null ? {} : { agent }),
-      })),
+  { agents, limit, cursor }: z.output<typeof listNotesSchema>,
+): Page<object> {
+  const binding = cursorBindingOf({ notes: agents });
+  const position = readCursor(cursor, binding);
+  const page = pageClause(position, "at", false, limit);
+  const rows = tables.read(
+    `SELECT * FROM (SELECT agent || '/' || name AS id, 0 AS at, agent, name, content FROM notes
+       WHERE agent IN (SELECT value FROM json_each(?))) WHERE true ${page.where} ${page.tail}`,
+    JSON.stringify(agents ?? [""]),
+    ...page.values,
   );
-  return { data };
-};
+  return pageOf(rows, { position, column: "at", limit, binding }, ({ agent, name, content }) => ({
+    name: String(name),
+    content: String(content),
+    ...(agents === null ? {} : { agent: String(agent) }),
+  }));
+}

@@ -2,6 +2,8 @@ import * as z from "zod";
 import type { ToolChange } from "../../../agent/hooks/servers.ts";
 import type { ServerTool } from "../../../agent/state/session.ts";
 import type { Json } from "../../../chat/message.ts";
+import { pageOfList, pageQueryFields } from "../../../session/paging.ts";
+import type { Page } from "../../../session/paging.ts";
 import { refuse } from "../../../session/problems.ts";
 import type { RunQuery, Tables } from "../database.ts";
 
@@ -124,7 +126,8 @@ export const recordSighting = (
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/, "invalid_value: a hash has 64 hex digits");
 
-export const listServersSchema = z.strictObject({});
+/** Query of `GET /mcp`. */
+export const listServersSchema = z.strictObject(pageQueryFields);
 
 export const approveServerSchema = z.strictObject({
   name: z.string().max(64),
@@ -167,9 +170,9 @@ export const hasNewApprovals = (tables: Tables, check: ToolCheck): boolean => {
 };
 
 /** Lists the servers that a tenant's sessions have used, with the changes found. */
-export const listServers = (tables: Tables): Json => ({
-  data: tables
-    .read("SELECT server, state, error, tools, at FROM mcp_servers ORDER BY server")
+export const listServers = (tables: Tables, query: z.output<typeof listServersSchema>): Page<object> => {
+  const servers = tables
+    .read("SELECT server, state, error, tools, at FROM mcp_servers")
     .map(({ server, state, error, tools, at }) => {
       const changes = changesOf(tables.read, String(server));
       const isQuarantined = state === "connected" && changes.length > 0;
@@ -181,8 +184,9 @@ export const listServers = (tables: Tables): Json => ({
         changes: changes.map((each) => ({ ...each })),
         checked_at: Number(at),
       };
-    }),
-});
+    });
+  return pageOfList(servers, ({ name }) => name, "mcp", query);
+};
 
 /** Approves changes that were found; a hash that was not found is refused, since nobody can have reviewed it. */
 export const approveServer = (all: RunQuery, { name, tools }: z.output<typeof approveServerSchema>): Json => {

@@ -36,21 +36,27 @@ test("AG-47: what a session sends is checked here, too", () => {
   expect(listNotes(tables, owner())).toEqual([]);
 });
 
-test("AG-47: the API lists notes with their contents, by agent where each has its own", async () => {
+test("AP-7 AG-47: the API lists notes with their contents page by page, by agent where each has its own", async () => {
   const { tables } = memoryTables();
   writeNote(tables, owner("b"), note("n", "of b", "k1"));
   writeNote(tables, owner("a"), note("n", "of a", "k2"));
   writeNote(tables, owner(), note("n", "of all", "k3"));
-  expect(showNotes(tables, { agents: ["a", "b", "c"] })).toEqual({
-    data: [
-      { name: "n", content: "of a", agent: "a" },
-      { name: "n", content: "of b", agent: "b" },
-    ],
+  const first = showNotes(tables, { agents: ["a", "b", "c"], limit: 1 });
+  expect(first.data).toEqual([{ name: "n", content: "of a", agent: "a" }]);
+  const cursor = first.next_cursor ?? "";
+  expect(showNotes(tables, { agents: ["a", "b", "c"], limit: 1, cursor })).toMatchObject({
+    data: [{ name: "n", content: "of b", agent: "b" }],
+    next_cursor: null,
   });
+  expect(() => showNotes(tables, { agents: ["a"], limit: 1, cursor })).toThrow("The cursor is damaged");
   const reply = await performTenantCall(
     tables,
     { principal: operator, op: "list_notes", params: { agents: null } },
     1_000,
   );
-  expect(reply).toMatchObject({ ok: true, json: '{"data":[{"name":"n","content":"of all"}]}' });
+  expect(JSON.parse(reply.ok ? reply.json : "")).toEqual({
+    data: [{ name: "n", content: "of all" }],
+    next_cursor: null,
+    prev_cursor: null,
+  });
 });
