@@ -188,7 +188,7 @@ export const mcpServerSchema = z
         issuer: text(2_000, 1)
           .optional()
           .describe(
-            "Issuer of the only authorisation server that receives the secret, required with a secret; omitted: the one that the server names.",
+            "Issuer of the only authorisation server that receives the secret; omitted: the one that the server names, which receives a secret only at the server's own host.",
           ),
         scope: text(2_000, 1)
           .optional()

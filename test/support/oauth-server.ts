@@ -63,6 +63,8 @@ interface OAuthOptions {
   readonly lifetime?: number;
   /** Clients that are registered already, with their secrets; null: a public one. */
   readonly clients?: Readonly<Record<string, string | null>>;
+  /** Name of its host, which is this machine. */
+  readonly hostname?: string;
   /** It reads documents of clients instead of registering them. */
   readonly documents?: boolean;
   /** Checks the assertion of a client with a private key. */
@@ -91,6 +93,7 @@ const basicOf = ({ headers }: IncomingMessage): readonly [string, string] | null
 };
 
 export const startOAuthServer = async ({
+  hostname = "127.0.0.1",
   lifetime = 3_600,
   clients: known = {},
   documents = false,
@@ -217,10 +220,10 @@ export const startOAuthServer = async ({
   const server = createServer((request, response) => void serve(request, response));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  url = `http://127.0.0.1:${port}`;
+  url = `http://${hostname}:${port}`;
   return {
     url,
-    host: `127.0.0.1:${port}`,
+    host: `${hostname}:${port}`,
     faults,
     seen,
     tokenRequests,

@@ -33,23 +33,9 @@ const findConflict = (server: ServerShape): readonly [Path, string] | null =>
     ? [["protocol"], 'protocol: "2026" has no transport: sse; remove one of the two']
     : findAuthConflict(server);
 
-/** Checks that a server's tokens and its client's secret reach nobody else. */
-const checkSecrecy = (
-  draft: TeamDraft,
-  { auth, url, credentials }: ServerShape,
-  path: Path,
-  isServed: boolean,
-): void => {
+/** Checks that a server's tokens reach nobody else. */
+const checkSecrecy = (draft: TeamDraft, { auth, url }: ServerShape, path: Path, isServed: boolean): void => {
   if (auth === "none") return;
-  if (credentials?.client_secret !== undefined && credentials.issuer === undefined)
-    draft.report(
-      "missing_key",
-      [...path, "credentials", "issuer"],
-      "a client_secret needs the issuer, which alone receives it",
-      {
-        hint: 'write the `issuer` of the authorization server\'s metadata: issuer: "https://login.example.com"',
-      },
-    );
   if (!isServed && URL.parse(url ?? "")?.protocol === "http:")
     draft.report("invalid_value", [...path, "url"], `auth: ${auth} sends tokens, which http would expose`, {
       hint: "write the https address of the server",

@@ -50,7 +50,7 @@ const metadataOf = ({ redirect, client, scope }: McpGrant): OAuthClientMetadata 
   ...(scope === undefined ? {} : { scope }),
 });
 
-/** Returns the client that the team's file names; its secret is sent only to the issuer that the file names. */
+/** Returns the client that the team's file names. */
 const configuredClient = ({ client }: McpGrant): StoredOAuthClientInformation | undefined =>
   client === null
     ? undefined
@@ -59,6 +59,13 @@ const configuredClient = ({ client }: McpGrant): StoredOAuthClientInformation | 
         ...(client.secret === undefined ? {} : { client_secret: client.secret }),
         ...(client.issuer === undefined ? {} : { issuer: client.issuer }),
       };
+
+/** Refuses to send a secret to an issuer that neither the team's file names nor stands at the server's own host. */
+const checkReceiver = ({ grant: { client }, url }: Authorizer, issuer = ""): void => {
+  if (client?.secret === undefined || client.issuer !== undefined) return;
+  if (URL.parse(issuer)?.hostname !== new URL(url).hostname)
+    throw new Error(`the secret goes to ${issuer} only if credentials.issuer names it`);
+};
 
 const credentialsOf = (attempt: Attempt, issuer = ""): Credentials => {
   const known = attempt.byIssuer.get(issuer) ?? { expiresAt: null, savedAt: 0 };
@@ -73,7 +80,8 @@ type Identity = Pick<
 >;
 
 /** Returns the client's identity: the one that the team registered, or the one that registered itself. */
-const identify = ({ grant, now }: Authorizer, attempt: Attempt): Identity => {
+const identify = (authorizer: Authorizer, attempt: Attempt): Identity => {
+  const { grant, now } = authorizer;
   const fixed = configuredClient(grant);
   if (fixed === undefined)
     return {
@@ -83,7 +91,13 @@ const identify = ({ grant, now }: Authorizer, attempt: Attempt): Identity => {
       },
     };
   const key = grant.client?.privateKey;
-  if (key === undefined) return { clientInformation: () => fixed };
+  if (key === undefined)
+    return {
+      clientInformation: (context) => {
+        checkReceiver(authorizer, context?.issuer);
+        return fixed;
+      },
+    };
   const client = fixed.client_id;
   return {
     clientInformation: () => fixed,
