@@ -70,7 +70,7 @@ export const findReachedLimit = (draft: ThreadDraft): ReachedLimit | "wait" | nu
   const turns = findTurnLimit(draft);
   if (turns !== null) return turns;
   const agent = agentOf(draft);
-  const { current } = nextAttempt(draft, run).chain;
+  const { current } = nextAttempt(draft).chain;
   const { before, compaction } = agent.effects;
   const shrinks =
     run.phase.at === "ready" && (before.length > 0 || (draft.thread.compact !== null && compaction !== null));

@@ -11,7 +11,6 @@ import type { ModelCall, Ticket } from "../state/phase.ts";
 import { modelCallOf, ticketId } from "../state/phase.ts";
 import type { LedgerRow } from "../state/records.ts";
 import { toUsd } from "../state/records.ts";
-import type { Run } from "../state/run.ts";
 import { noUsage } from "../state/budget.ts";
 import type { AskWait, RetryWait } from "../state/ask.ts";
 import type { ThreadDraft } from "../transaction/draft.ts";
@@ -146,9 +145,9 @@ export const bookFailedCall = (
 /** Returns what a lost attempt of a turn saw, and the tokens of its reply that it had shown. */
 const shownByAttempt = (
   draft: ThreadDraft,
-  run: Run,
   target: ModelTarget | undefined,
 ): Pick<LedgerRow, "saw"> & { readonly tokens: number } => {
+  const run = runOf(draft);
   const { phase } = run;
   if (phase.at !== "thinking") return { tokens: 0 };
   const saw = createContextSnapshot(agentOf(draft), draft.thread, run, phase);
@@ -167,7 +166,7 @@ export const loseModelCall = (
   if (call === null) return;
   const { input, startedAt } = call;
   const target = findTarget(draft, call.target);
-  const { tokens: output, ...saw } = shownByAttempt(draft, run, target);
+  const { tokens: output, ...saw } = shownByAttempt(draft, target);
   const usage = { ...noUsage, input, output, total: input + output };
   const cost = target?.cost(usage) ?? null;
   endWithoutReply(draft, call, { outcome, usage, estimated: true, cost, ...saw }, retryAt);

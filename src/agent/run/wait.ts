@@ -141,24 +141,24 @@ const isMovedByChild = (draft: ThreadDraft): boolean =>
   });
 
 /** Returns whether a task that a call of this run watches changed in this very draft. */
-const isMovedByTask = (draft: Draft, run: Run): boolean =>
-  draft.events.some(
+const isMovedByTask = ({ events, thread: { run } }: ThreadDraft): boolean =>
+  events.some(
     (event) =>
       event.type === "task_changed" &&
       callsOfRun(run).some(({ wait }) => wait?.on === "task" && wait.task === event.data.task.id),
   );
 
 /** Returns what moved a run: a called agent, a task, or else the cause of this pass. */
-const moverOf = (draft: ThreadDraft, run: Run, by: string): string => {
+const moverOf = (draft: ThreadDraft, by: string): string => {
   if (isMovedByChild(draft)) return "thread";
-  return by === "time" && isMovedByTask(draft, run) ? "task" : by;
+  return by === "time" && isMovedByTask(draft) ? "task" : by;
 };
 
 /** Reports that a run goes on. `by` is the cause of this pass. */
 export const markRunResumed = (draft: ThreadDraft, by: string): void => {
   const { run } = draft.thread;
   if (run?.waitingShown !== true) return;
-  emit(draft, "run_resumed", { by: moverOf(draft, run, by) });
+  emit(draft, "run_resumed", { by: moverOf(draft, by) });
   run.waitingShown = false;
 };
 

@@ -12,7 +12,7 @@ import { startFallbackChain } from "../../model/retry.ts";
 import { allTargets, findNamedTarget } from "../definition/agent.ts";
 import type { Phase } from "../state/phase.ts";
 import type { ThreadDraft } from "./draft.ts";
-import { agentOf } from "./draft.ts";
+import { agentOf, runOf } from "./draft.ts";
 
 /** Says of the next request of a thread whom it asks, and how large it is. */
 
@@ -49,10 +49,8 @@ const hasSameTargets = ({ list }: FallbackChain, targets: Agent["targets"]): boo
   list.every(({ provider, model }, at) => provider === targets[at]?.provider && model === targets[at].model);
 
 /** Returns the chain and the ticket of a turn's next attempt, from its wait. */
-export const nextAttempt = (
-  draft: ThreadDraft,
-  { phase, plan }: Run,
-): Pick<WaitingPhase, "attempt" | "chain" | "ticket"> => {
+export const nextAttempt = (draft: ThreadDraft): Pick<WaitingPhase, "attempt" | "chain" | "ticket"> => {
+  const { phase, plan } = runOf(draft);
   if (phase.at === "waiting" && hasSameTargets(phase.chain, agentOf(draft).targets)) return phase;
   const first = isPlanning(plan) ? (plan?.attempts ?? 0) + 1 : 1;
   const attempt = phase.at === "waiting" || phase.at === "preparing" ? phase.attempt : first;

@@ -38,7 +38,7 @@ import type { EffectCall } from "../definition/effect.ts";
 export const startAttempt = (draft: ThreadDraft): void => {
   const run = runOf(draft);
   const { thread } = draft;
-  const { attempt, chain, ticket: waited } = nextAttempt(draft, run);
+  const { attempt, chain, ticket: waited } = nextAttempt(draft);
   const agent = agentOf(draft);
   const { now, epoch } = draft.context;
   const input = requestTokens(agent, thread, run);
