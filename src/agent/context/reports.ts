@@ -10,7 +10,7 @@ import { addUsage, noUsage } from "../state/budget.ts";
 import type { Draft, ThreadDraft } from "../transaction/draft.ts";
 import { agentOf, keepForRecall, runOf } from "../transaction/draft.ts";
 import type { Message } from "../../chat/message.ts";
-import type { Run } from "../state/run.ts";
+import type { Run, RunEnding } from "../state/run.ts";
 
 /** Reads what a run has said and done, and reports a called agent's end to its caller. */
 
@@ -53,7 +53,7 @@ export const lastTextPreview = (draft: ThreadDraft): string =>
 /** Returns the agent's own report, unless it hands over, or the runtime's where a limit ended it. */
 export const completionOf = (
   draft: ThreadDraft,
-  end: { readonly state: RunState; readonly reason: EndReason; readonly error: string | null },
+  end: Pick<RunEnding, "state" | "reason" | "error">,
 ): WorkReport | null => {
   const { completion = null, handover = null } = draft.thread.child ?? {};
   if (end.state === "completed") return handover === null ? completion : null;

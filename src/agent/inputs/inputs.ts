@@ -23,8 +23,8 @@ import { beginAnswer, isUnanswered } from "../context/reports.ts";
 import { parseJson } from "../../chat/json.ts";
 import { truncateText, isLonger } from "../../chat/truncate.ts";
 import { pauseAfter } from "../state/ask.ts";
-import type { EndReason, RunState } from "../state/events.ts";
-import type { Run } from "../state/run.ts";
+import type { RunState } from "../state/events.ts";
+import type { Run, RunEnding } from "../state/run.ts";
 
 /** Accepts, applies, withdraws or returns inputs. */
 
@@ -337,7 +337,7 @@ export const stopAnnouncement = (draft: ThreadDraft): void =>
 export const settleAnnouncement = (
   draft: ThreadDraft,
   run: Run,
-  { state, reason }: { readonly state: RunState; readonly reason: EndReason },
+  { state, reason }: Pick<RunEnding, "state" | "reason">,
 ): void => {
   const { thread } = draft;
   const { runs, inputs: known } = thread.announce ?? noAnnouncement;

@@ -26,30 +26,27 @@ export const cancelRun = (draft: ThreadDraft, cancel: CancelRequest): void => {
   cancelSubtree(draft, cancel.mode, "its caller was cancelled");
 };
 
-/** Records why a called thread is stopped; the first reason holds. A caller that already knows needs no message. */
-const recordStop = (draft: ThreadDraft, why: string, callerKnows: boolean): void => {
-  const { stopped = null } = draft.thread.child ?? {};
-  const told = callerKnows || stopped?.told === true;
-  changeChild(draft, { stopped: { why: stopped?.why ?? why, told } });
-};
-
 /** Cancels what a thread started, whether or not the thread still runs itself. */
 export const cancelSubtree = (draft: ThreadDraft, mode: CancelRequest["mode"], why: string): void => {
-  for (const { id, child, run } of openChildren(draft.state, draft.thread.id)) {
+  for (const { id, child } of openChildren(draft.state, draft.thread.id)) {
     if (child?.node != null) stopGraph(draft, child.node.dispatch);
-    if (run === null) continue;
-    const called = selectThread(draft, id);
-    recordStop(called, why, true);
-    cancelRun(called, { mode, reason: "cancelled", keep: false });
+    stopChild(selectThread(draft, id), why, true, mode);
   }
 };
 
-/** Stops one called agent and all below it at once. `callerKnows` means that it needs no message. */
-export const stopChild = (draft: ThreadDraft, why: string, callerKnows: boolean): void => {
+/** Stops one called agent and all below it; the first reason holds. `callerKnows` means that it needs no message. */
+export const stopChild = (
+  draft: ThreadDraft,
+  why: string,
+  callerKnows: boolean,
+  mode: CancelRequest["mode"] = "now",
+): void => {
   const { child, run } = draft.thread;
   if (child === null || run === null) return;
-  recordStop(draft, why, callerKnows);
-  cancelRun(draft, { mode: "now", reason: "cancelled", keep: false });
+  const { stopped } = child;
+  const told = callerKnows || stopped?.told === true;
+  changeChild(draft, { stopped: { why: stopped?.why ?? why, told } });
+  cancelRun(draft, { mode, reason: "cancelled", keep: false });
 };
 
 const cancelOwnRun = (draft: ThreadDraft, cancel: CancelRequest): void => {
