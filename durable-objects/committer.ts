@@ -109,7 +109,7 @@ export const createCommitter = (
       const result = change(draft);
       if (closed || isUnchanged(draft, state)) return result;
       // What may wait is written with the next commit.
-      if (draft.mayWait && !hasRows(draft)) {
+      if (draft.commit.mayWait && !hasRows(draft)) {
         state = draft.state;
         return result;
       }

@@ -15,6 +15,7 @@ import { localizeTermsOf } from "../sandbox/localize-terms.ts";
 import { readOrDefault, readText } from "./workspace-files.ts";
 import type { WorkContext } from "./host.ts";
 import { withTimeout } from "./host.ts";
+import { selectThread } from "../agent/transaction/draft.ts";
 
 /** Fetches what the model learns about its surroundings before the first turn of a run. */
 
@@ -192,7 +193,7 @@ export const fetchBriefing = async (work: WorkContext, threadId: string): Promis
   const found = await Promise.all(briefingTopics.map((want) => fetchTopic(work, threadId, want, late)));
   settle((draft) => {
     if (isPreparing(draft.state, threadId, phase))
-      applyBriefing(draft, threadId, Object.assign({}, ...found) as BriefingResult);
+      applyBriefing(selectThread(draft, threadId), Object.assign({}, ...found) as BriefingResult);
   });
 };
 

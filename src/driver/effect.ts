@@ -17,7 +17,8 @@ import type {
 } from "../agent/state/phase.ts";
 import type { Run } from "../agent/state/run.ts";
 import type { Thread } from "../agent/state/thread.ts";
-import type { Draft } from "../agent/transaction/draft.ts";
+import type { ThreadDraft } from "../agent/transaction/draft.ts";
+import { selectThread } from "../agent/transaction/draft.ts";
 import { askForEffect } from "../agent/turn/ask-answers.ts";
 import {
   failEffectCall,
@@ -46,9 +47,13 @@ interface EffectWork {
 }
 
 /** Changes the state if this very start of the effect is still at work. */
-const settleIfCurrent = ({ settle }: WorkContext, work: EffectWork, change: (draft: Draft) => void): void =>
+const settleIfCurrent = (
+  { settle }: WorkContext,
+  work: EffectWork,
+  change: (draft: ThreadDraft) => void,
+): void =>
   settle((draft) => {
-    if (isPreparing(draft.state, work.thread.id, work.phase)) change(draft);
+    if (isPreparing(draft.state, work.thread.id, work.phase)) change(selectThread(draft, work.thread.id));
   });
 
 /** Returns the stored outcome of an earlier call or question, or undefined if it is new. */
@@ -111,17 +116,16 @@ const runEffectCall = async (
   const { id: thread } = work.thread;
   const input = estimateText(system) + estimateText(prompt);
   const estimate = estimateCost(target, input, outputFor(target, input, maxTokens));
-  settleIfCurrent(context, work, (draft) => startEffectCall(draft, thread, key, target, estimate));
+  settleIfCurrent(context, work, (draft) => startEffectCall(draft, key, target, estimate));
   if (!isPreparing(context.host.read(), thread, work.phase)) return null;
   await makeModelCall(context, {
     thread,
     target,
     estimate,
     request: (now) => requestOf(context, work, call, target, now),
-    uncovered: (draft, now, how) => handleUncoveredEffectCall(draft, thread, { key, target, call: now }, how),
-    fail: (draft, now, failure) => failEffectCall(draft, thread, { key, target, call: now }, failure),
-    reply: (draft, now, reply) =>
-      storeEffectReply(draft, thread, { key, target, call: now }, reply, call.refuse),
+    uncovered: (draft, now, how) => handleUncoveredEffectCall(draft, { key, target, call: now }, how),
+    fail: (draft, now, failure) => failEffectCall(draft, { key, target, call: now }, failure),
+    reply: (draft, now, reply) => storeEffectReply(draft, { key, target, call: now }, reply, call.refuse),
   });
   const reply = memoOf(context, work, key);
   return typeof reply === "object" ? reply : null;
@@ -152,7 +156,7 @@ const askPerson = (context: WorkContext, work: EffectWork, question: EffectQuest
   const known = memoOf(context, work, key);
   if (typeof known === "string") return known;
   if (!context.host.read().interactive) return question.default;
-  settleIfCurrent(context, work, (draft) => askForEffect(draft, work.thread.id, key, question, timeoutMs));
+  settleIfCurrent(context, work, (draft) => askForEffect(draft, key, question, timeoutMs));
   return null;
 };
 
@@ -242,10 +246,9 @@ export const runPreparedEffect = async (context: WorkContext, threadId: string):
   if (end.kind === "paused") return;
   settleIfCurrent(context, work, (draft) => {
     const { bound, thread } = work;
-    loseModelCall(draft, threadId, "cancelled");
-    if (end.kind === "result") finishEffect(draft, threadId, bound, thread.chat, end.result);
-    else if (!failEffect(draft, threadId, bound, end.error))
-      finishEffect(draft, threadId, bound, thread.chat, {});
+    loseModelCall(draft, "cancelled");
+    if (end.kind === "result") finishEffect(draft, bound, thread.chat, end.result);
+    else if (!failEffect(draft, bound, end.error)) finishEffect(draft, bound, thread.chat, {});
   });
   context.stop.ask();
 };

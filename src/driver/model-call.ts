@@ -8,7 +8,8 @@ import type { ProviderFrame } from "../agent/state/events.ts";
 import type { ModelCall, Ticket } from "../agent/state/phase.ts";
 import { modelCallOf, awaitedTicketOf } from "../agent/state/phase.ts";
 import type { Session } from "../agent/state/session.ts";
-import type { Draft } from "../agent/transaction/draft.ts";
+import type { ThreadDraft } from "../agent/transaction/draft.ts";
+import { selectThread } from "../agent/transaction/draft.ts";
 import { utf8Length, estimateText } from "../chat/tokens.ts";
 import type { CompleteOptions, Completion, ModelRequest } from "../model/completer.ts";
 import type { ModelFailure, ModelErrorCode } from "../model/error.ts";
@@ -33,15 +34,15 @@ interface ModelCallPlan {
   /** Awaited between the end of a sent call and the transition that stores its outcome. */
   readonly ended?: (outcome: ModelCallOutcome) => Promise<void>;
   /** Handles a call that the tenant's day does not pay for. */
-  readonly uncovered: (draft: Draft, call: ModelCall, how: LeaseRefusal) => void;
+  readonly uncovered: (draft: ThreadDraft, call: ModelCall, how: LeaseRefusal) => void;
   /** Stores a failure and returns whether the target's retries are used up; `sent` is set if the provider saw the request. */
   readonly fail: (
-    draft: Draft,
+    draft: ThreadDraft,
     call: ModelCall,
     failure: ModelFailure,
     sent: (() => ModelRequest) | null,
   ) => boolean;
-  readonly reply: (draft: Draft, call: ModelCall, reply: Completion) => void;
+  readonly reply: (draft: ThreadDraft, call: ModelCall, reply: Completion) => void;
   /** Called instead of `reply` if the reply is no longer needed. */
   readonly late?: () => void;
 }
@@ -82,7 +83,7 @@ const noTicketFailure = ({ provider, model, retry }: ModelTarget, startsIn: numb
 type CurrentCall = (session: Session) => ModelCall | null;
 
 /** Changes the state if the call is still under way, otherwise calls `late`. */
-type StoreOutcome = (change: (draft: Draft, call: ModelCall) => void, late?: () => void) => void;
+type StoreOutcome = (change: (draft: ThreadDraft, call: ModelCall) => void, late?: () => void) => void;
 
 /** Rounds until the call gives up: of two threads that draw at once, each may need the other's share. */
 const mostRounds = 8;
@@ -108,7 +109,7 @@ const ensureLease = async (
     const answer = await withTimeout(work, leaseTimeoutMs, () => host.tenant.lease(request));
     if (answer === null) break;
     const reached = { limit: null as ReachedLimit | null };
-    store((draft) => (reached.limit = applyLeaseAnswer(draft, thread, estimate, request, answer)));
+    store((draft) => (reached.limit = applyLeaseAnswer(draft, estimate, request, answer)));
     const others = sumOtherReservations(host.read(), thread).tokens;
     refusal = reached.limit !== null && others > 0 ? "wait" : reached.limit;
   }
@@ -119,7 +120,7 @@ const ensureLease = async (
 /** Returns whether the call holds its ticket now; if not, it waits for the ticket, failed, or is no longer needed. */
 const takeTicket = async (
   { host, tickets, stop }: WorkContext,
-  { thread, target, fail }: ModelCallPlan,
+  { target, fail }: ModelCallPlan,
   { ticket: { id, booked }, input, reservation }: ModelCall,
   store: StoreOutcome,
 ): Promise<boolean> => {
@@ -132,7 +133,7 @@ const takeTicket = async (
   store((draft, call) => {
     const ticket = { ...call.ticket, booked: status === "booked" };
     if (status === "rate_limited") fail(draft, call, noTicketFailure(target, startAt - now), null);
-    else pauseStep(draft, thread, { on: "retry", until: startAt }, { ticket });
+    else pauseStep(draft, { on: "retry", until: startAt }, { ticket });
   });
   return false;
 };
@@ -206,7 +207,7 @@ export const makeModelCall = async (work: WorkContext, plan: ModelCallPlan): Pro
     work.settle((draft) => {
       const call = current(draft.state);
       if (call === null) late?.();
-      else change(draft, call);
+      else change(selectThread(draft, plan.thread), call);
     });
   if (!(await ensureLease(work, plan, current, store))) return;
   const call = current(work.host.read());

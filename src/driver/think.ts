@@ -12,8 +12,8 @@ import { attemptId } from "../agent/state/phase.ts";
 import type { ContextSnapshot } from "../agent/state/records.ts";
 import type { Run } from "../agent/state/run.ts";
 import type { Thread } from "../agent/state/thread.ts";
-import type { Draft } from "../agent/transaction/draft.ts";
-import { emit, runOf } from "../agent/transaction/draft.ts";
+import type { ThreadDraft } from "../agent/transaction/draft.ts";
+import { emit, runOf, selectThread } from "../agent/transaction/draft.ts";
 import type { ThinkingPhase } from "../agent/transaction/next-request.ts";
 import { failAttempt, handleUncoveredAttempt, itemId, openItems } from "../agent/turn/attempts.ts";
 import { applyReply } from "../agent/turn/replies.ts";
@@ -84,8 +84,8 @@ const hashSentBody = ({ completer }: ModelTarget, request: ModelRequest): string
   }
 };
 
-const failBrokenHistory = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+const failBrokenHistory = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   run.phase = { at: "ready" };
   run.stop = { reason: "internal", error: "the history could not be made valid" };
 };
@@ -98,7 +98,7 @@ const prepareMessages = ({ settle }: WorkContext, attempt: ModelAttempt): ModelR
   const { thread, run } = attempt;
   const { messages, repairs } = buildView(thread.chat, thread.firstInput);
   if (messages.length === 0) {
-    settle((draft) => failBrokenHistory(draft, thread.id));
+    settle((draft) => failBrokenHistory(selectThread(draft, thread.id)));
     return null;
   }
   const beginsRun = run.turn === (run.plan === null ? 1 : 0) && !run.repair;
@@ -110,7 +110,11 @@ const prepareMessages = ({ settle }: WorkContext, attempt: ModelAttempt): ModelR
     );
     settle((draft) => {
       if (draft.state.threads[thread.id]?.run != null)
-        emit(draft, thread.id, "error", { code: "history_repaired", message: what, retryable: true });
+        emit(selectThread(draft, thread.id), "error", {
+          code: "history_repaired",
+          message: what,
+          retryable: true,
+        });
     });
   }
   return messages;
@@ -136,7 +140,7 @@ export const runModelAttempt = async (work: WorkContext, threadId: string): Prom
   const messages = prepareMessages(work, attempt);
   if (messages === null) return;
   if (allowedOutput(target, phase.call.input, Infinity) < leastOutput)
-    return settle((draft) => void failAttempt(draft, threadId, overflowFailure(target)));
+    return settle((draft) => void failAttempt(selectThread(draft, threadId), overflowFailure(target)));
   const stream = openLiveText(host, threadId, run, phase.call.attempt);
   const sawOf = (call: ModelCall): ContextSnapshot =>
     createContextSnapshot(agent, thread, run, { from: phase.from, call });
@@ -150,12 +154,12 @@ export const runModelAttempt = async (work: WorkContext, threadId: string): Prom
       stream.close();
       if (outcome.ok) await refreshGrants(host, agent, thread, outcome.reply.parts);
     },
-    uncovered: (draft, call, how) => handleUncoveredAttempt(draft, threadId, call, how),
+    uncovered: (draft, call, how) => handleUncoveredAttempt(draft, call, how),
     fail: (draft, call, failure, sent) => {
       const hash = sent === null ? null : hashSentBody(target, sent());
-      return failAttempt(draft, threadId, failure, sent === null ? {} : { saw: { ...sawOf(call), hash } });
+      return failAttempt(draft, failure, sent === null ? {} : { saw: { ...sawOf(call), hash } });
     },
-    reply: (draft, call, reply) => applyReply(draft, threadId, reply, sawOf(call)),
+    reply: (draft, call, reply) => applyReply(draft, reply, sawOf(call)),
     late: () =>
       host.late({ thread: threadId, run: run.id, step: attemptId(run, phase.call.attempt), code: "ok" }),
   });
@@ -250,7 +254,7 @@ export const openLiveText = (host: Host, threadId: string, run: Run, attempt: nu
       const now = draft.state.threads[threadId]?.run;
       if (now?.phase.at !== "thinking") return;
       if (attemptId(now, now.phase.call.attempt) === attemptId(run, attempt))
-        openItems(draft, threadId, fresh.map(toOpenedItem));
+        openItems(selectThread(draft, threadId), fresh.map(toOpenedItem));
     });
   };
 

@@ -10,8 +10,8 @@ import { argsOf } from "../agent/state/call.ts";
 import type { Session } from "../agent/state/session.ts";
 import { lifetimeOf } from "../agent/state/session.ts";
 import { storeOutput, watchTask } from "../agent/stores/tasks.ts";
-import type { Draft, DraftCall, StoredBlob } from "../agent/transaction/draft.ts";
-import { agentOf } from "../agent/transaction/draft.ts";
+import type { DraftCall, StoredBlob, ThreadDraft } from "../agent/transaction/draft.ts";
+import { agentOf, selectThread } from "../agent/transaction/draft.ts";
 import { changeCall, parkCallOnAnswer, parkCallOnAsk } from "../agent/turn/ask-answers.ts";
 import { takeArguments } from "../tools/arguments.ts";
 import { canonicalJson } from "../tools/canonical.ts";
@@ -195,28 +195,25 @@ const runCached = async (
 
 /** Returns the text that loop detectors compare, if that differs from the result itself. */
 const comparedTextOf = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { call }: Call,
   content: ToolOutput["content"],
 ): Pick<CallSettlement, "compared"> => {
-  const volatile = agentOf(draft, threadId).tools.get(call.name)?.tool.volatile ?? [];
+  const volatile = agentOf(draft).tools.get(call.name)?.tool.volatile ?? [];
   return volatile.length === 0 ? {} : { compared: comparableText(content, volatile, draft.blobs) };
 };
 
 /** Applies the output's changes to the shared stores, and converts it to the form in which it is stored. */
 const settleOutput = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: Call,
   { output, status: given, cache }: Extract<ToolOutcome, { kind: "output" }>,
 ): CallSettlement => {
   const { exitCode, details, changes, statusText } = output;
-  const author = { thread: threadId, call: call.call.id };
-  const { content, status, changed } = storeOutput(draft, author, output, given);
+  const { content, status, changed } = storeOutput(draft, call.call.id, output, given);
   return {
     result: {
-      ...createCallResult(draft, threadId, call, status, content),
+      ...createCallResult(draft, call, status, content),
       ...(exitCode === undefined ? {} : { exit_code: exitCode }),
     },
     durationMs: cache === "hit" ? 0 : elapsedOf(draft, call),
@@ -225,30 +222,25 @@ const settleOutput = (
     ...(details === undefined ? {} : { details }),
     ...(changes === undefined ? {} : { changes }),
     ...(statusText === undefined ? {} : { statusText }),
-    ...comparedTextOf(draft, threadId, call, content),
+    ...comparedTextOf(draft, call, content),
     ...(changed ? { stored: true } : {}),
   };
 };
 
 /** Keeps what a call learned about its tool's MCP server. */
-const storeServerReport = (
-  draft: Draft,
-  threadId: string,
-  { call }: Call,
-  server: ServerReport | undefined,
-): void => {
-  const bound = agentOf(draft, threadId).tools.get(call.name);
+const storeServerReport = (draft: ThreadDraft, { call }: Call, server: ServerReport | undefined): void => {
+  const bound = agentOf(draft).tools.get(call.name);
   const isServer = bound !== undefined && draft.state.serverLinks[bound.toolbox] !== undefined;
-  if (server !== undefined && isServer) applyServerReport(draft, threadId, bound.toolbox, server);
+  if (server !== undefined && isServer) applyServerReport(draft, bound.toolbox, server);
 };
 
-const parkToolCall = (draft: Draft, threadId: string, call: DraftCall, park: Parked["parked"]): void => {
-  if (park.on === "ask") parkCallOnAsk(draft, threadId, call, { question: park.question });
-  else if (park.on === "answer") parkCallOnAnswer(draft, threadId, call, park.subject, park.memo);
-  else if (park.on === "thread") startChildren(draft, threadId, call, park);
-  else if (park.on === "verdict") changeCall(draft, threadId, call, park);
-  else if (park.on === "task") watchTask(draft, threadId, call, park);
-  else parkCall(draft, threadId, call, { on: park.on, until: park.until });
+const parkToolCall = (draft: ThreadDraft, call: DraftCall, park: Parked["parked"]): void => {
+  if (park.on === "ask") parkCallOnAsk(draft, call, { question: park.question });
+  else if (park.on === "answer") parkCallOnAnswer(draft, call, park.subject, park.memo);
+  else if (park.on === "thread") startChildren(draft, call, park);
+  else if (park.on === "verdict") changeCall(draft, call, park);
+  else if (park.on === "task") watchTask(draft, call, park);
+  else parkCall(draft, call, { on: park.on, until: park.until });
 };
 
 const storeOutcome = (work: WorkContext, threadId: string, call: Call, outcome: ToolOutcome): void => {
@@ -256,13 +248,14 @@ const storeOutcome = (work: WorkContext, threadId: string, call: Call, outcome: 
   settle((draft) => {
     const current = findCurrentCall(draft, threadId, call);
     if (current === null) return;
+    const acting = selectThread(draft, threadId);
     const { server } = outcome.kind === "parked" ? outcome : outcome.output;
-    storeServerReport(draft, threadId, current, server);
-    if (outcome.kind === "parked") parkToolCall(draft, threadId, current, outcome.park);
+    storeServerReport(acting, current, server);
+    if (outcome.kind === "parked") parkToolCall(acting, current, outcome.park);
     else {
       draft.blobs.push(...(outcome.kept ?? []));
-      endCall(draft, threadId, current, settleOutput(draft, threadId, current, outcome));
-      recordCommands(draft, threadId, outcome.output);
+      endCall(acting, current, settleOutput(acting, current, outcome));
+      recordCommands(acting, outcome.output);
     }
   });
   host.itemsClosed([call.call.id]);

@@ -3,7 +3,8 @@ import { preparingPhaseOf, startCheckCommand, verificationWorkOf } from "../agen
 import type { Run } from "../agent/state/run.ts";
 import type { Session } from "../agent/state/session.ts";
 import type { CheckCommand, VerificationWork } from "../agent/state/phase.ts";
-import type { Draft } from "../agent/transaction/draft.ts";
+import type { ThreadDraft } from "../agent/transaction/draft.ts";
+import { selectThread } from "../agent/transaction/draft.ts";
 import type { CheckOutcome } from "../agent/turn/verification.ts";
 import { applyVerification } from "../agent/turn/verification.ts";
 import type { CapacityWait } from "../sandbox/capacity.ts";
@@ -45,9 +46,13 @@ const isChecking = (session: Session, { thread, run, work, round }: Check): bool
   return now !== null && now.round === round && keyOf(now.run, now.work) === keyOf(run, work);
 };
 
-const settleIfChecking = ({ settle }: WorkContext, check: Check, change: (draft: Draft) => void): void =>
+const settleIfChecking = (
+  { settle }: WorkContext,
+  check: Check,
+  change: (draft: ThreadDraft) => void,
+): void =>
   settle((draft) => {
-    if (isChecking(draft.state, check)) change(draft);
+    if (isChecking(draft.state, check)) change(selectThread(draft, check.thread));
   });
 
 const requestOf = (agent: Agent, { text, exec }: CheckCommand): ExecRequest => ({
@@ -85,7 +90,7 @@ const prepareCommand = async (
   const exec = execIdOf(keyOf(check.run, work));
   const started = { text, exec, instance: await sandbox.instance() };
   context.stop.signal().throwIfAborted();
-  settleIfChecking(context, check, (draft) => startCheckCommand(draft, check.thread, started));
+  settleIfChecking(context, check, (draft) => startCheckCommand(draft, started));
   return isChecking(context.host.read(), check) ? started : null;
 };
 
@@ -143,7 +148,7 @@ export const runVerification = async (context: WorkContext, threadId: string): P
   cache.clear();
   if (outcome === null) return;
   const safe = host.redactor.value(outcome);
-  settleIfChecking(context, check, (draft) => applyVerification(draft, threadId, safe));
+  settleIfChecking(context, check, (draft) => applyVerification(draft, safe));
 };
 
 /** Finds the command that tests a project by the files in its folder. */

@@ -1,5 +1,5 @@
 import { performance } from "node:perf_hooks";
-import { createDraft } from "../../src/agent/transaction/draft.ts";
+import { createDraft, selectThread } from "../../src/agent/transaction/draft.ts";
 import type { TransactionContext } from "../../src/agent/transaction/draft.ts";
 import { runAfterEffects, runBeforeEffects } from "../../src/agent/hooks/effects.ts";
 import type { Run } from "../../src/agent/state/run.ts";
@@ -127,8 +127,8 @@ const phaseMs = ({ bench, engine, run }: Played, rounds: number): number => {
   const before = performance.now();
   for (let round = 0; round < rounds; round++) {
     const draft = createDraft(state, context);
-    runBeforeEffects(draft, "main", 0);
-    runAfterEffects(draft, "main");
+    runBeforeEffects(selectThread(draft, "main"), 0);
+    runAfterEffects(selectThread(draft, "main"));
     if (draft.events.length > 0) throw new Error("an effect fired");
   }
   return (performance.now() - before) / rounds;

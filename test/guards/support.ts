@@ -6,6 +6,7 @@ import { defineTool } from "../../src/tools/define-tool.ts";
 import type { Tool, ToolDefinition } from "../../src/tools/define-tool.ts";
 import type { Bench } from "../support/bench.ts";
 import { dataOf, results } from "../agent/loop/play.ts";
+import { selectThread } from "../../src/agent/transaction/draft.ts";
 
 /** Scripts and tools for tests of guards. */
 
@@ -74,7 +75,7 @@ export const fromAgent = (bench: Bench, text = "Go on"): void =>
     };
     draft.state.nextInput += 1;
     acceptInput(draft, input);
-    startNextRun(draft, "main");
+    startNextRun(selectThread(draft, "main"));
   });
 
 /** `detector level count` of every loop that was found, in order. */

@@ -7,6 +7,7 @@ import { checkInvariants } from "../support/invariants.ts";
 import { insist } from "../support/power-cut.ts";
 import { dataOf, ends, lastResult, play, results, run } from "../agent/loop/play.ts";
 import { calls, changing, denied, fromAgent, loops, noted, same, saying, script, times } from "./support.ts";
+import { selectThread } from "../../src/agent/transaction/draft.ts";
 
 const guard = (settings: string): string => `guards: { tool_loops: { ${settings} } }`;
 
@@ -473,7 +474,7 @@ scenes:
     const { bench } = await play(script(...times(before, calls("changing")), done, ...replies), { tools });
     bench.send("Go");
     await bench.idle();
-    bench.change((draft) => markCompaction(draft, "main"));
+    bench.change((draft) => markCompaction(selectThread(draft, "main")));
     fromAgent(bench);
     await bench.idle();
     return bench;
@@ -502,7 +503,7 @@ scenes:
     bench.send("Go");
     await bench.idle();
     for (let round = 0; round < 3; round++) {
-      bench.change((draft) => markCompaction(draft, "main"));
+      bench.change((draft) => markCompaction(selectThread(draft, "main")));
       fromAgent(bench);
       await bench.idle();
     }
@@ -535,7 +536,7 @@ scenes:
     const { bench } = await play(script(done, ...times(4, calls("same")), done), { tools: [tool.tool] });
     bench.send("Go");
     await bench.idle();
-    bench.change((draft) => markCompaction(draft, "main"));
+    bench.change((draft) => markCompaction(selectThread(draft, "main")));
     bench.send("More");
     await bench.idle();
     expect(tool.ran()).toBe(4);

@@ -1,8 +1,8 @@
 import { askKinds } from "../state/ask.ts";
 import type { Ask, AskSubject } from "../state/ask.ts";
 import type { Thread } from "../state/thread.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { emit, headAfter, threadOf } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
+import { emit, headAfter } from "../transaction/draft.ts";
 
 /** Names the called agent that asks, for the person who answers. */
 const askerOf = ({ agent, child }: Thread): Pick<Ask, "agent" | "label"> =>
@@ -16,19 +16,13 @@ export const mostOpenAsks = 50;
 const kindOf = (subject: AskSubject): Ask["kind"] => askKinds.find((kind) => kind in subject) ?? "question";
 
 /** Opens an ask for a call, or ("") for its run; it expires after `timeoutMs`. */
-export const openAsk = (
-  draft: Draft,
-  threadId: string,
-  call: string,
-  timeoutMs: number,
-  subject: AskSubject,
-): Ask => {
+export const openAsk = (draft: ThreadDraft, call: string, timeoutMs: number, subject: AskSubject): Ask => {
   const { now, random } = draft.context;
-  const thread = threadOf(draft, threadId);
+  const { thread } = draft;
   const ask: Ask = {
     id: `ask_${random()}`,
     kind: kindOf(subject),
-    thread: threadId,
+    thread: thread.id,
     ...askerOf(thread),
     run: thread.run?.id ?? "",
     call,
@@ -39,7 +33,7 @@ export const openAsk = (
     ...subject,
   };
   draft.state.asks = { ...draft.state.asks, [ask.id]: ask };
-  emit(draft, threadId, "ask_user", { ask }, askScopeOf(ask));
+  emit(draft, "ask_user", { ask }, askScopeOf(ask));
   return ask;
 };
 
@@ -50,9 +44,9 @@ export const closeAsk = (draft: Draft, ask: Ask, end: Pick<Ask, "status" | "reso
 };
 
 /** Closes an open ask that needs no answer any more. */
-export const cancelAsk = (draft: Draft, threadId: string, askId: string): void => {
+export const cancelAsk = (draft: ThreadDraft, askId: string): void => {
   const ask = draft.state.asks[askId];
   if (ask === undefined) return;
   closeAsk(draft, ask, { status: "cancelled" });
-  emit(draft, threadId, "ask_cancelled", { ask: askId }, askScopeOf(ask));
+  emit(draft, "ask_cancelled", { ask: askId }, askScopeOf(ask));
 };

@@ -14,7 +14,7 @@ import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import type { Usage } from "../../model/completer.ts";
-import type { Draft } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
 
 /** Computes budgets: runs and the session store what was spent, phases what is reserved for calls under way. */
 
@@ -29,8 +29,11 @@ export interface BudgetAccount {
 }
 
 /** Returns a thread and those above it, itself first. */
-export const lineageOf = ({ threads }: Session, threadId: string): readonly Thread[] => {
-  const line: Thread[] = [];
+export const lineageOf = <T extends Thread>(
+  { threads }: { readonly threads: Readonly<Record<string, T>> },
+  threadId: string,
+): readonly T[] => {
+  const line: T[] = [];
   let thread = threads[threadId];
   while (thread !== undefined) {
     line.push(thread);
@@ -69,9 +72,9 @@ export const sessionBounds = (session: Session, team: TeamBudgets): readonly Bou
   applyRaises([...callerBounds(session), ...team.session], session.funds.raised);
 
 /** Returns the accounts of a thread, the session's first and its own last. */
-export const accountsOf = (draft: Draft, threadId: string): readonly BudgetAccount[] => {
-  const { state, context } = draft;
-  const runs = lineageOf(state, threadId).flatMap((thread): BudgetAccount[] =>
+export const accountsOf = (draft: ThreadDraft): readonly BudgetAccount[] => {
+  const { state, context, thread: own } = draft;
+  const runs = lineageOf(state, own.id).flatMap((thread): BudgetAccount[] =>
     thread.run === null
       ? []
       : [
@@ -84,7 +87,7 @@ export const accountsOf = (draft: Draft, threadId: string): readonly BudgetAccou
         ],
   );
   const bounds = sessionBounds(state, context.budgets);
-  const top = runs.at(-1)?.thread ?? threadId;
+  const top = runs.at(-1)?.thread ?? own.id;
   const session: BudgetAccount = { scope: "session", thread: top, bounds, spent: amountsOf(state.spent) };
   return bounds.length === 0 ? runs.reverse() : [session, ...runs.reverse()];
 };
@@ -185,9 +188,8 @@ const createReachedLimit = (
 
 /** Finds a cost limit under which a model without a price may not run. */
 const findUnpricedLimit = (
+  { context, thread }: ThreadDraft,
   accounts: readonly BudgetAccount[],
-  { context }: Draft,
-  threadId: string,
   { model, price }: CostEstimate,
 ): ReachedLimit | null => {
   if (!context.budgets.refuseUnpriced || price(0) !== null) return null;
@@ -195,7 +197,7 @@ const findUnpricedLimit = (
   const bound = limits.find(({ kind }) => kind === "cost");
   if (bound === undefined) return null;
   const { kind, limit } = bound;
-  return { scope: "run", thread: threadId, kind, limit, spent: 0, least: 0, ask: false, unpriced: model };
+  return { scope: "run", thread: thread.id, kind, limit, spent: 0, least: 0, ask: false, unpriced: model };
 };
 
 /** Returns the gravest limit: one that ends the run before one that may be raised, then the widest scope. */
@@ -203,15 +205,15 @@ const findGravest = (found: readonly ReachedLimit[]): ReachedLimit | undefined =
   found.find(({ ask }) => !ask) ?? found[0];
 
 /** Checks whether every account of a thread allows a model call, and how long its reply may be. */
-export const checkBudget = (draft: Draft, threadId: string, estimate: CostEstimate): BudgetCheck => {
-  const accounts = accountsOf(draft, threadId);
-  const refused = findUnpricedLimit(accounts, draft, threadId, estimate);
+export const checkBudget = (draft: ThreadDraft, estimate: CostEstimate): BudgetCheck => {
+  const accounts = accountsOf(draft);
+  const refused = findUnpricedLimit(draft, accounts, estimate);
   if (refused !== null) return { is: "reached", reached: refused };
   const reached: ReachedLimit[] = [];
   let waits = false;
   let { output } = estimate;
   for (const account of accounts) {
-    const held = sumReservations(draft.state, account, threadId);
+    const held = sumReservations(draft.state, account, draft.thread.id);
     for (const bound of account.bounds) {
       const { kind } = bound;
       const kept = kind === "tokens" || kind === "cost" ? held[kind] : 0;
@@ -227,43 +229,43 @@ export const checkBudget = (draft: Draft, threadId: string, estimate: CostEstima
 };
 
 /** The accounts of a thread's own run and its session. */
-const ownAccounts = (draft: Draft, threadId: string): readonly BudgetAccount[] =>
-  accountsOf(draft, threadId).filter(({ scope, thread }) => scope === "session" || thread === threadId);
+const ownAccounts = (draft: ThreadDraft): readonly BudgetAccount[] =>
+  accountsOf(draft).filter(({ scope, thread }) => scope === "session" || thread === draft.thread.id);
 
 /** Says why no further call may be dispatched; null if one may. */
-export const findCallLimit = (draft: Draft, threadId: string): ReachedLimit | null => {
-  const found = accountsOf(draft, threadId).flatMap((account) =>
+export const findCallLimit = (draft: ThreadDraft): ReachedLimit | null => {
+  const found = accountsOf(draft).flatMap((account) =>
     account.bounds
       .filter(({ kind, limit }) => kind === "calls" && account.spent.calls >= limit)
       .map((bound) => createReachedLimit(account, bound, 1)),
   );
-  return findGravest(found) ?? findLeasedCallLimit(draft, threadId);
+  return findGravest(found) ?? findLeasedCallLimit(draft);
 };
 
 /** Finds whether the lease of this day has no calls left; a lease request made beforehand would have renewed them. */
-const findLeasedCallLimit = ({ state, context }: Draft, threadId: string): ReachedLimit | null => {
+const findLeasedCallLimit = ({ state, context, thread }: ThreadDraft): ReachedLimit | null => {
   const bound = context.budgets.tenant.find(({ kind }) => kind === "calls");
   const { lease } = state.funds.tenant;
   if (bound === undefined || lease === null || context.now >= lease.until) return null;
   if (lease.used.calls < (lease.granted.calls ?? 0)) return null;
   const { kind, limit } = bound;
-  return { scope: "tenant", thread: threadId, kind, limit, spent: limit, least: limit + 1, ask: false };
+  return { scope: "tenant", thread: thread.id, kind, limit, spent: limit, least: limit + 1, ask: false };
 };
 
 /** Finds a limit that stops a run and that the run or its session overspent; null if there is none. */
-export const findOverspentLimit = (draft: Draft, threadId: string): ReachedLimit | null =>
-  ownAccounts(draft, threadId).flatMap((account) =>
+export const findOverspentLimit = (draft: ThreadDraft): ReachedLimit | null =>
+  ownAccounts(draft).flatMap((account) =>
     account.bounds
       .filter(({ kind, limit, ask }) => !ask && account.spent[kind] > limit)
       .map((bound) => createReachedLimit(account, bound, 0)),
   )[0] ?? null;
 
 /** Returns whether a run exceeded a cost limit of its own or its session, or ended for one. */
-export const hasExceededCost = (draft: Draft, threadId: string): boolean => {
-  const said = draft.state.threads[threadId]?.run?.said ?? [];
+export const hasExceededCost = (draft: ThreadDraft): boolean => {
+  const said = draft.thread.run?.said ?? [];
   return (
     budgetScopes.some((scope) => said.includes(`reached ${scope} cost`)) ||
-    ownAccounts(draft, threadId).some(({ bounds, spent }) =>
+    ownAccounts(draft).some(({ bounds, spent }) =>
       bounds.some(({ kind, limit }) => kind === "cost" && spent.cost > limit),
     )
   );
@@ -322,13 +324,12 @@ export const estimateCost = (
 
 /** Checks the budget of a thread's turn; a model target that the agent has lost costs nothing. */
 export const checkTurnBudget = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { targets }: Agent,
   index: number,
   input: number,
 ): BudgetCheck => {
   const target = targets[index];
   if (target === undefined) return { is: "free", hold: { tokens: 0, cost: 0, output: 0, leased: true } };
-  return checkBudget(draft, threadId, estimateCost(target, input));
+  return checkBudget(draft, estimateCost(target, input));
 };

@@ -11,7 +11,7 @@ import { budgetKinds, zeroAmounts, addAmounts } from "../state/budget.ts";
 import type { Session } from "../state/session.ts";
 import { modelCallOf } from "../state/phase.ts";
 import { hasRun } from "../state/thread.ts";
-import type { Draft } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
 import { runOf } from "../transaction/draft.ts";
 import type { ReservedAmounts, CostEstimate } from "./bounds.ts";
 import {
@@ -122,12 +122,11 @@ const isCovered = (
 
 /** Marks a reservation as leased if the lease covers it: the call is then sent without a request. */
 export const markLeased = (
-  { state, context }: Draft,
-  threadId: string,
+  { state, context, thread }: ThreadDraft,
   hold: BudgetReservation,
 ): BudgetReservation => ({
   ...hold,
-  leased: isCovered(state, context.budgets.tenant, context.now, threadId, hold),
+  leased: isCovered(state, context.budgets.tenant, context.now, thread.id, hold),
 });
 
 /** Returns the lease that a thread's call needs first; null if the call may be sent. */
@@ -182,24 +181,25 @@ const createLeaseRequest = (
   };
 };
 
-const changeReservation = (draft: Draft, threadId: string, reservation: BudgetReservation): void => {
-  const run = runOf(draft, threadId);
+const changeReservation = (draft: ThreadDraft, reservation: BudgetReservation): void => {
+  const run = runOf(draft);
   const { phase } = run;
   if ((phase.at === "thinking" || phase.at === "preparing") && phase.call !== null)
     run.phase = { ...phase, call: { ...phase.call, reservation } };
 };
 
 /** Lets the new lease pay for the call; if the lease is smaller than requested, the reply is made shorter. */
-const coverReservation = (draft: Draft, threadId: string, lease: Lease, estimate: CostEstimate): void => {
-  const hold = reservationAt(draft.state, threadId);
-  const left = remainingFor(draft.state, lease, threadId);
+const coverReservation = (draft: ThreadDraft, lease: Lease, estimate: CostEstimate): void => {
+  const { state, thread } = draft;
+  const hold = reservationAt(state, thread.id);
+  const left = remainingFor(state, lease, thread.id);
   const most = (["tokens", "cost"] as const).map((kind) =>
     outputWithinLimit(kind, left[kind] ?? Infinity, estimate),
   );
   const output = Math.min(hold.output, ...most);
   const lowered =
     output < hold.output && output >= leastOutputOf(estimate) ? createReservation(estimate, output) : hold;
-  changeReservation(draft, threadId, markLeased(draft, threadId, lowered));
+  changeReservation(draft, markLeased(draft, lowered));
 };
 
 const changeTenantShare = (draft: Draft, tenant: TenantShare): void => {
@@ -211,14 +211,14 @@ const dayUsedUpMs = 60_000;
 
 /** Gives the session its new lease, or returns the limit of the day that is reached. */
 export const applyLeaseAnswer = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   estimate: CostEstimate,
   request: LeaseRequest,
   answer: LeaseAnswer,
 ): ReachedLimit | null => {
   const share = draft.state.funds.tenant;
-  const thread = lineageOf(draft.state, threadId).findLast(({ run }) => run !== null)?.id ?? threadId;
+  const { id } = draft.thread;
+  const thread = lineageOf(draft.state, id).findLast(({ run }) => run !== null)?.id ?? id;
   if (!answer.ok) {
     const { kind, limit, spent } = answer;
     const until = Math.min(answer.until, draft.context.now + dayUsedUpMs);
@@ -228,8 +228,8 @@ export const applyLeaseAnswer = (
   }
   const lease = adoptLease(draft, request, answer);
   if (lease === null) return null;
-  draft.mayWait = true;
-  coverReservation(draft, threadId, lease, estimate);
+  draft.commit.mayWait = true;
+  coverReservation(draft, lease, estimate);
   warnOfLimits(draft, { scope: "tenant", thread, bounds: draft.context.budgets.tenant, spent: answer.spent });
   return null;
 };

@@ -5,8 +5,8 @@ import type { Run, RunClock } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { isDue } from "../state/ask.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
+import type { ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, runOf } from "../transaction/draft.ts";
 import { requestTokens, toolTokens, nextAttempt } from "../transaction/next-request.ts";
 import type { BudgetCheck } from "./bounds.ts";
 import { lineageOf, checkTurnBudget, applyRaises, sessionBounds } from "./bounds.ts";
@@ -18,13 +18,22 @@ import { amountsOf, noSpending, budgetKinds } from "../state/budget.ts";
 export const turnLimit = ({ maxIterations, askIterations }: RunLimits, { budget }: Run): number =>
   askIterations && maxIterations > 0 ? Math.max(maxIterations, budget.raised.turns ?? 0) : maxIterations;
 
-const findTurnLimit = (draft: Draft, threadId: string): ReachedLimit | null => {
-  const run = runOf(draft, threadId);
-  const { limits } = agentOf(draft, threadId);
+const findTurnLimit = (draft: ThreadDraft): ReachedLimit | null => {
+  const run = runOf(draft);
+  const { turn } = run;
+  const { limits } = agentOf(draft);
   const limit = turnLimit(limits, run);
-  if (run.phase.at !== "ready" || run.repair || limit === 0 || run.turn < limit) return null;
-  const ask = limits.askIterations;
-  return { scope: "run", thread: threadId, kind: "turns", limit, spent: run.turn, least: run.turn + 1, ask };
+  if (run.phase.at !== "ready" || run.repair || limit === 0 || turn < limit) return null;
+  const { id: thread } = draft.thread;
+  return {
+    scope: "run",
+    thread,
+    kind: "turns",
+    limit,
+    spent: turn,
+    least: turn + 1,
+    ask: limits.askIterations,
+  };
 };
 
 /** Returns the fewest tokens of a request: those of the system prompt, whatever effects leave out. */
@@ -41,32 +50,31 @@ const leastRequestTokens = (agent: Agent, { depth }: Thread, light: boolean): nu
 
 /** Checks the budget before the effects of the turn, only for what none of them can change. */
 const checkBudgetBeforeEffects = (
-  draft: Draft,
-  thread: Thread,
+  draft: ThreadDraft,
   index: number,
   run: Pick<Run, "light" | "hidden" | "plan">,
   shrinks: boolean,
 ): BudgetCheck => {
-  const agent = agentOf(draft, thread.id);
-  const check = checkTurnBudget(draft, thread.id, agent, index, requestTokens(agent, thread, run));
+  const { thread } = draft;
+  const agent = agentOf(draft);
+  const check = checkTurnBudget(draft, agent, index, requestTokens(agent, thread, run));
   if (check.is === "free" || !shrinks) return check;
-  const least = checkTurnBudget(draft, thread.id, agent, index, leastRequestTokens(agent, thread, run.light));
+  const least = checkTurnBudget(draft, agent, index, leastRequestTokens(agent, thread, run.light));
   return least.is === "free" ? least : check;
 };
 
 /** Finds the limit against a thread's next request; `wait` while calls under way may free some; null if none. */
-export const findReachedLimit = (draft: Draft, threadId: string): ReachedLimit | "wait" | null => {
-  const thread = threadOf(draft, threadId);
-  const run = runOf(draft, threadId);
+export const findReachedLimit = (draft: ThreadDraft): ReachedLimit | "wait" | null => {
+  const run = runOf(draft);
   if (run.inputs.length === 0) return null;
-  const turns = findTurnLimit(draft, threadId);
+  const turns = findTurnLimit(draft);
   if (turns !== null) return turns;
-  const agent = agentOf(draft, threadId);
-  const { current } = nextAttempt(draft, threadId, run).chain;
+  const agent = agentOf(draft);
+  const { current } = nextAttempt(draft).chain;
   const { before, compaction } = agent.effects;
   const shrinks =
-    run.phase.at === "ready" && (before.length > 0 || (thread.compact !== null && compaction !== null));
-  const check = checkBudgetBeforeEffects(draft, thread, current, run, shrinks);
+    run.phase.at === "ready" && (before.length > 0 || (draft.thread.compact !== null && compaction !== null));
+  const check = checkBudgetBeforeEffects(draft, current, run, shrinks);
   if (check.is === "free") return null;
   return check.is === "wait" ? "wait" : check.reached;
 };
@@ -79,12 +87,11 @@ interface ExhaustedBudget {
 }
 
 /** Says why a thread's next run could not ask its model, even after a raise; null if it could. */
-export const findExhaustedBudget = (draft: Draft, threadId: string): ExhaustedBudget | null => {
+export const findExhaustedBudget = (draft: ThreadDraft): ExhaustedBudget | null => {
   const { out } = draft.state.funds.tenant;
   if (out !== null && draft.context.now < out.until) return out;
-  const thread = threadOf(draft, threadId);
-  const shrinks = agentOf(draft, threadId).effects.before.length > 0;
-  const check = checkBudgetBeforeEffects(draft, thread, 0, freshRun, shrinks);
+  const shrinks = agentOf(draft).effects.before.length > 0;
+  const check = checkBudgetBeforeEffects(draft, 0, freshRun, shrinks);
   if (check.is !== "reached" || check.reached.ask || check.reached.scope !== "session") return null;
   return { kind: check.reached.kind, until: null };
 };
@@ -105,8 +112,8 @@ export const findBudgetHold = (
 const recheckMs = 60_000;
 
 /** Lets the run wait until calls under way end and free the budget they reserved. */
-export const awaitBudget = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+export const awaitBudget = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   const { phase } = run;
   if (phase.at !== "waiting" || !isDue(phase.wait, draft.context.now)) return;
   run.phase = { ...phase, ticket: null, wait: { on: "budget", until: draft.context.now + recheckMs } };

@@ -12,15 +12,15 @@ import { limitNames, addAmounts, toApiAmount, addSpending, amountsOf, noSpending
 import type { ModelCall } from "../state/phase.ts";
 import type { Notice } from "../state/run.ts";
 import type { LedgerRow } from "../state/records.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, giveNotice, runOf, threadOf } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, emit, giveNotice, runOf, threadOf, selectThread } from "../transaction/draft.ts";
 import type { BudgetAccount } from "./bounds.ts";
 import { accountsOf, lineageOf } from "./bounds.ts";
 
 /** Books spending, warns of limits, reports them and stops runs. */
 
-export const changeRunBudget = (draft: Draft, threadId: string, change: Partial<RunBudget>): void => {
-  const run = runOf(draft, threadId);
+export const changeRunBudget = (draft: ThreadDraft, change: Partial<RunBudget>): void => {
+  const run = runOf(draft);
   run.budget = { ...run.budget, ...change };
 };
 
@@ -32,24 +32,22 @@ const spendFromTenant = (draft: Draft, share: TenantShare, amounts: Amounts): Te
 };
 
 /** Books what a thread spent on its run, every run above it, its session and its lease, in one commit. */
-export const bookSpending = (draft: Draft, threadId: string, spending: Partial<Spending>): void => {
-  for (const { id, run } of lineageOf(draft.state, threadId))
-    if (run !== null) runOf(draft, id).spent = addSpending(run.spent, spending);
+export const bookSpending = (draft: ThreadDraft, spending: Partial<Spending>): void => {
+  for (const { run } of lineageOf(draft.state, draft.thread.id))
+    if (run !== null) run.spent = addSpending(run.spent, spending);
   draft.state.spent = addSpending(draft.state.spent, spending);
   const { funds } = draft.state;
   const tenant = spendFromTenant(draft, funds.tenant, amountsOf(addSpending(noSpending, spending)));
   if (tenant !== funds.tenant) draft.state.funds = { ...funds, tenant };
-  for (const account of accountsOf(draft, threadId)) warnOfLimits(draft, account);
+  for (const account of accountsOf(draft)) warnOfLimits(draft, account);
 };
 
 /** Books the model time of a lost attempt, at most its target's timeout; none if the target no longer exists. */
 export const bookLostTime = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   startedAt: number,
   { timeout }: Pick<ModelTarget, "timeout"> = { timeout: 0 },
-): void =>
-  bookSpending(draft, threadId, { time: Math.min(timeout, Math.max(0, draft.context.now - startedAt)) });
+): void => bookSpending(draft, { time: Math.min(timeout, Math.max(0, draft.context.now - startedAt)) });
 
 const figuresOf = (
   scope: ReachedLimit["scope"],
@@ -76,7 +74,7 @@ export const warnOfLimits = (draft: Draft, { scope, thread, bounds, spent: used 
     const { run } = threadOf(draft, thread);
     if (run === null || limit <= 0 || used[kind] < limit * warnAt) continue;
     if (!giveNotice(run, `near ${scope} ${kind}`)) continue;
-    emit(draft, thread, "budget_warning", figuresOf(scope, kind, limit, used[kind]));
+    emit(selectThread(draft, thread), "budget_warning", figuresOf(scope, kind, limit, used[kind]));
     const what = `the ${scope}'s budget ${limitNames[kind]}`;
     const text = `Used of ${what}: ${formatShare(kind, used[kind], limit)}. Bring the work to an end, or hand over what you have.`;
     run.notes = [...run.notes, { kind: "budget", text }];
@@ -100,7 +98,7 @@ export const reportReachedLimit = (
 ): void => {
   const { run } = threadOf(draft, thread);
   if (kind === "turns" || run === null || !giveNotice(run, `reached ${scope} ${kind}`)) return;
-  emit(draft, thread, "budget_reached", figuresOf(scope, kind, limit, used));
+  emit(selectThread(draft, thread), "budget_reached", figuresOf(scope, kind, limit, used));
 };
 
 /** Ends the run of an account and everything below it. */
@@ -112,7 +110,7 @@ export const stopRun = (
   const { run } = threadOf(draft, thread);
   if (run === null || run.stop !== null) return;
   run.stop = { reason: kind === "turns" ? "max_iterations" : "budget_exceeded", error };
-  if (kind === "turns" && agentOf(draft, thread).verification?.onBreach === true)
+  if (kind === "turns" && agentOf(selectThread(draft, thread)).verification?.onBreach === true)
     run.verification = { of: "breach", outcome: null };
 };
 
@@ -137,32 +135,28 @@ export const raiseLimit = (
 };
 
 /** Reports, once per session, that a model without a price counts only tokens under a written cost limit. */
-export const reportUnpricedModel = (draft: Draft, threadId: string, model: string): void => {
-  const bounds = [
-    ...accountsOf(draft, threadId).flatMap((account) => account.bounds),
-    ...draft.context.budgets.tenant,
-  ];
+export const reportUnpricedModel = (draft: ThreadDraft, model: string): void => {
+  const bounds = [...accountsOf(draft).flatMap((account) => account.bounds), ...draft.context.budgets.tenant];
   const counts = bounds.some(({ kind, written }) => kind === "cost" && written);
   if (!counts || !giveNotice(draft.state, `unpriced ${model}`)) return;
   const message = `the price of ${model} is not known, so its calls count in tokens only; set models.${model}.price`;
-  emit(draft, threadId, "error", { code: "unpriced_model", message, retryable: false });
+  emit(draft, "error", { code: "unpriced_model", message, retryable: false });
 };
 
 /** Books an attempt at a model call in the ledger, on the session, on its run and those above it. */
 export const bookAttempt = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { purpose, attempt, target: { provider, model } }: ModelCall,
   row: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost"> &
     Partial<Pick<LedgerRow, "provider" | "model" | "saw">>,
   time = 0,
 ): void => {
-  const { agent } = threadOf(draft, threadId);
-  const { id: run, turn } = runOf(draft, threadId);
+  const { id: thread, agent } = draft.thread;
+  const { id: run, turn } = runOf(draft);
   const at = draft.context.now;
-  draft.ledger.push({ at, thread: threadId, agent, run, turn, attempt, purpose, provider, model, ...row });
+  draft.ledger.push({ at, thread, agent, run, turn, attempt, purpose, provider, model, ...row });
   const { usage, cost, estimated } = row;
-  bookSpending(draft, threadId, {
+  bookSpending(draft, {
     usage,
     modelCalls: 1,
     unpriced: cost === null ? 1 : 0,

@@ -5,26 +5,25 @@ import type { AfterGuardResult, BoundGuard, DetectedLoop, GuardStop } from "../d
 import type { Call } from "../state/call.ts";
 import type { CallRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, runOf, threadOf, runHook } from "../transaction/draft.ts";
+import type { ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, emit, runOf, runHook } from "../transaction/draft.ts";
 
 /** After-guards add notes to a call's result once it is in the history, and may end the run. */
 
 const runAfterGuard = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   bound: BoundGuard,
   record: CallRecord,
   window: readonly CallRecord[],
 ): AfterGuardResult => {
   const { guard, params } = bound;
-  const state: Json = guardState(threadOf(draft, threadId), bound);
+  const state: Json = guardState(draft.thread, bound);
   const context = { params, state, now: draft.context.now };
-  const judged = runHook(draft, threadId, guard.kind, () =>
+  const judged = runHook(draft, guard.kind, () =>
     checkAfterGuardResult(guard.after?.(record, recordsForGuard(bound, window), context)),
   );
   if ("given" in judged) return judged.given;
-  failRunByGuard(draft, threadId, bound, judged.thrown);
+  failRunByGuard(draft, bound, judged.thrown);
   return {};
 };
 
@@ -39,28 +38,27 @@ const appendGuardNotes = (result: ToolResultPart, notes: readonly string[]): Too
   return { ...result, content };
 };
 
-const stopAfterCall = (draft: Draft, threadId: string, id: string, tool: string, stop: GuardStop): void => {
-  reportLoop(draft, threadId, { id, tool }, "critical", stop.loop);
-  if (runOf(draft, threadId).stop === null) stopRunByGuard(draft, threadId, stop);
+const stopAfterCall = (draft: ThreadDraft, id: string, tool: string, stop: GuardStop): void => {
+  reportLoop(draft, { id, tool }, "critical", stop.loop);
+  if (runOf(draft).stop === null) stopRunByGuard(draft, stop);
 };
 
 /** Records an ended call and returns its result with the notes of guards at its end. */
 export const runAfterGuards = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: Call,
-  settlement: Parameters<typeof recordCall>[3],
+  settlement: Parameters<typeof recordCall>[2],
 ): ToolResultPart => {
-  const window = recordsSinceInput(threadOf(draft, threadId));
-  const record = recordCall(draft, threadId, call, settlement);
+  const window = recordsSinceInput(draft.thread);
+  const record = recordCall(draft, call, settlement);
   const notes = call.note === null ? [] : [call.note];
   if (record === null) return appendGuardNotes(settlement.result, notes);
-  for (const bound of agentOf(draft, threadId).guards) {
+  for (const bound of agentOf(draft).guards) {
     if (bound.guard.after === undefined) continue;
-    const { note, state, stop } = runAfterGuard(draft, threadId, bound, record, window);
-    putGuardState(draft, threadId, bound, state);
+    const { note, state, stop } = runAfterGuard(draft, bound, record, window);
+    putGuardState(draft, bound, state);
     if (note !== undefined) notes.push(note);
-    if (stop !== undefined) stopAfterCall(draft, threadId, call.call.id, record.tool, stop);
+    if (stop !== undefined) stopAfterCall(draft, call.call.id, record.tool, stop);
   }
   return appendGuardNotes(settlement.result, notes);
 };
@@ -69,35 +67,28 @@ export const guardState = ({ guards }: Thread, { guard }: BoundGuard): Json =>
   guards[guard.kind] ?? guard.state?.initial ?? null;
 
 /** Ends the run with an error that names the guard. */
-export const failRunByGuard = (
-  draft: Draft,
-  threadId: string,
-  { guard }: BoundGuard,
-  message: string,
-): void => {
-  runOf(draft, threadId).stop = { reason: "effect_failed", error: `${guard.kind}: ${message}` };
+export const failRunByGuard = (draft: ThreadDraft, { guard }: BoundGuard, message: string): void => {
+  runOf(draft).stop = { reason: "effect_failed", error: `${guard.kind}: ${message}` };
 };
 
 /** Emits `loop_detected` if the guard names a loop. */
 export const reportLoop = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { id, tool }: { readonly id: string; readonly tool: string },
   level: "warning" | "critical",
   loop: DetectedLoop | undefined,
 ): void => {
   if (loop === undefined) return;
   const { detector, count, message } = loop;
-  emit(draft, threadId, "loop_detected", { detector, count, message, level, tool }, { call: id });
+  emit(draft, "loop_detected", { detector, count, message, level, tool }, { call: id });
 };
 
 /** Fails the run as a guard says. */
 export const stopRunByGuard = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { end = "tool_loop", reason, exhausted }: GuardStop,
 ): void => {
-  runOf(draft, threadId).stop = {
+  runOf(draft).stop = {
     reason: end,
     error: reason,
     ...(exhausted === undefined ? {} : { exhausted }),
@@ -105,19 +96,14 @@ export const stopRunByGuard = (
 };
 
 /** Stores a guard's new state; returns false if it is too large or not JSON, which ends the run. */
-export const putGuardState = (
-  draft: Draft,
-  threadId: string,
-  bound: BoundGuard,
-  state: Json | undefined,
-): boolean => {
+export const putGuardState = (draft: ThreadDraft, bound: BoundGuard, state: Json | undefined): boolean => {
   if (state === undefined) return true;
-  const thread = threadOf(draft, threadId);
+  const { thread } = draft;
   const { guards } = thread;
   if (guards[bound.guard.kind] === state) return true;
   const remembered = normalizeState(state);
   if ("problem" in remembered) {
-    failRunByGuard(draft, threadId, bound, remembered.problem);
+    failRunByGuard(draft, bound, remembered.problem);
     return false;
   }
   thread.guards = { ...guards, [bound.guard.kind]: remembered.state };
@@ -142,10 +128,10 @@ export const recordsForGuard = (
 };
 
 /** Resets the state of guards that lasts for one input or for one run. */
-export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run"): void => {
-  const thread = threadOf(draft, threadId);
+export const resetGuards = (draft: ThreadDraft, by: "input" | "run"): void => {
+  const { thread } = draft;
   const gone = new Set<string>(
-    agentOf(draft, threadId).guards.flatMap(({ guard }) => (guard.state?.reset === by ? guard.kind : [])),
+    agentOf(draft).guards.flatMap(({ guard }) => (guard.state?.reset === by ? guard.kind : [])),
   );
   const kept = Object.entries(thread.guards).filter(([kind]) => !gone.has(kind));
   if (kept.length < Object.keys(thread.guards).length) thread.guards = Object.fromEntries(kept);
@@ -155,8 +141,8 @@ export const resetGuards = (draft: Draft, threadId: string, by: "input" | "run")
 };
 
 /** Marks a compaction, so that identical calls after it count as a loop of their own. */
-export const markCompaction = (draft: Draft, threadId: string): void => {
-  const thread = threadOf(draft, threadId);
+export const markCompaction = (draft: ThreadDraft): void => {
+  const { thread } = draft;
   const { recordMarks } = thread;
   const compaction = recordMarks.compaction ?? recordMarks.next;
   thread.recordMarks = { ...recordMarks, compaction };

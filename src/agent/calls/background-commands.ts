@@ -5,8 +5,8 @@ import { noBackgroundCommands } from "../state/records.ts";
 import { mostSandboxTries, postpone } from "../state/ask.ts";
 import { callsOfRun } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { emit, runOf, threadOf } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
+import { emit, runOf, selectCaller, selectThread } from "../transaction/draft.ts";
 
 /** Background commands of the sandbox outlive their call; others have to end with their run. */
 
@@ -18,8 +18,7 @@ const changeCommands = (draft: Draft, change: Partial<BackgroundCommands>): void
 
 /** Records the commands that a call's outcome leaves in the background. */
 export const recordCommands = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { background, ended }: Pick<ToolOutput, "background" | "ended">,
 ): void => {
   if (background === undefined && ended === undefined) return;
@@ -27,7 +26,7 @@ export const recordCommands = (
   const running = draft.state.commands.running.filter(
     ({ exec, until }) => exec !== ended && exec !== background?.exec && until > now,
   );
-  const begun = background === undefined ? [] : [{ ...background, run: runOf(draft, threadId).id }];
+  const begun = background === undefined ? [] : [{ ...background, run: runOf(draft).id }];
   changeCommands(draft, { running: [...running, ...begun] });
 };
 
@@ -58,8 +57,8 @@ export const stopExecs = (draft: Draft, cut: readonly string[]): void => {
 };
 
 /** Ends the commands of an ending run's cut-off calls; if the run is cancelled, also those in the background. */
-export const stopCommands = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+export const stopCommands = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   const { running } = draft.state.commands;
   const own = running.filter((command) => run.cancel !== null && command.run === run.id);
   stopExecs(draft, [...callsOfRun(run).filter(isCutOff).flatMap(execOf), ...own.map(({ exec }) => exec)]);
@@ -67,9 +66,9 @@ export const stopCommands = (draft: Draft, threadId: string): void => {
 };
 
 /** Passes the background commands of a called run that ended by itself to its caller. */
-export const inheritCommands = (draft: Draft, threadId: string): void => {
-  const { parent, run } = threadOf(draft, threadId);
-  const heir = draft.state.threads[parent?.thread ?? ""]?.run?.id;
+export const inheritCommands = (draft: ThreadDraft): void => {
+  const { run } = draft.thread;
+  const heir = selectCaller(draft)?.thread.run?.id;
   const running = draft.state.commands.running;
   if (heir === undefined || !running.some((command) => command.run === run?.id)) return;
   changeCommands(draft, {
@@ -83,7 +82,7 @@ const reportLiveCommand = (draft: Draft, { exec, tries }: EndingCommand): void =
   const retryable = tries < mostSandboxTries;
   const further = retryable ? "it is tried again" : "it ends by its own time-out";
   const message = `the sandbox could not be told to end a command, which may still run: ${exec}; ${further}`;
-  emit(draft, "main", "error", { code: "kill_failed", message, retryable });
+  emit(selectThread(draft, "main"), "error", { code: "kill_failed", message, retryable });
 };
 
 /** Records whether a command has ended; one that has not is tried again later, unless it was often enough. */

@@ -2,8 +2,8 @@ import { lineageOf } from "../budgets/bounds.ts";
 import type { Agent, CallPlace } from "../definition/agent.ts";
 import type { CallPlan } from "../state/call.ts";
 import type { Grant, Session } from "../state/session.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, threadOf } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, runOf, selectCaller } from "../transaction/draft.ts";
 
 /** Returns where a thread's calls run. Foreign content that reached a run also reaches the agents that it calls. */
 const placeOf = (session: Session, threadId: string): CallPlace => ({
@@ -13,10 +13,9 @@ const placeOf = (session: Session, threadId: string): CallPlace => ({
 });
 
 /** Passes the foreign content that a called agent's run read to its caller. */
-export const passForeignContent = (draft: Draft, threadId: string): void => {
-  const { parent, run } = threadOf(draft, threadId);
-  if (parent === null || run === null || !run.counters.untrusted) return;
-  const caller = threadOf(draft, parent.thread).run;
+export const passForeignContent = (draft: ThreadDraft): void => {
+  if (!runOf(draft).counters.untrusted) return;
+  const caller = selectCaller(draft)?.thread.run ?? null;
   if (caller !== null) caller.counters.untrusted = true;
 };
 
@@ -67,8 +66,8 @@ export const createThreadJudge = (
 };
 
 /** Creates the judge of the calls of a thread as the draft leaves it. */
-export const createDraftJudge = (draft: Draft, threadId: string): CallJudge =>
-  createThreadJudge(draft.state, threadId, agentOf(draft, threadId), draft.context);
+export const createDraftJudge = (draft: ThreadDraft): CallJudge =>
+  createThreadJudge(draft.state, draft.thread.id, agentOf(draft), draft.context);
 
 export const revokeGrants = (draft: Draft, ids: readonly string[]): void => {
   const grants = draft.state.grants.filter(({ id }) => !ids.includes(id));

@@ -11,11 +11,10 @@ import type { ModelCall, Ticket } from "../state/phase.ts";
 import { modelCallOf, ticketId } from "../state/phase.ts";
 import type { LedgerRow } from "../state/records.ts";
 import { toUsd } from "../state/records.ts";
-import type { Run } from "../state/run.ts";
 import { noUsage } from "../state/budget.ts";
 import type { AskWait, RetryWait } from "../state/ask.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, giveNotice, runOf, threadOf } from "../transaction/draft.ts";
+import type { ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, emit, giveNotice, runOf } from "../transaction/draft.ts";
 import type { WaitingPhase } from "../transaction/next-request.ts";
 import { findTarget } from "../transaction/next-request.ts";
 
@@ -39,40 +38,37 @@ const scopeOf = ({ purpose, attempt }: ModelCall): { readonly attempt?: number }
  * its ticket; the caller stores it in its phase.
  */
 export const startModelCall = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { purpose, target, attempt, input, messages, tools, waited, name }: ModelCallStart,
   reservation: BudgetReservation,
 ): ModelCall => {
   const { provider, model } = target;
-  const id = ticketId(draft.state.id, threadId, name);
+  const id = ticketId(draft.state.id, draft.thread.id, name);
   const goesOn = waited?.provider === provider;
   const call: ModelCall = {
     purpose,
     target: { provider, model },
     attempt,
     input,
-    reservation: markLeased(draft, threadId, reservation),
+    reservation: markLeased(draft, reservation),
     ticket: goesOn ? waited : { provider, id, booked: false },
     startedAt: draft.context.now,
   };
-  if (findTarget(draft, threadId, target)?.cost(noUsage) === null)
-    reportUnpricedModel(draft, threadId, model);
+  if (findTarget(draft, target)?.cost(noUsage) === null) reportUnpricedModel(draft, model);
   if (goesOn) return call;
-  emit(draft, threadId, "llm_request_preparing", { purpose, provider, model }, scopeOf(call));
+  emit(draft, "llm_request_preparing", { purpose, provider, model }, scopeOf(call));
   const sizes = { messages, tools, estimated_tokens: input, bytes: input * 4 };
-  emit(draft, threadId, "llm_request_start", { provider, model, purpose, ...sizes }, scopeOf(call));
+  emit(draft, "llm_request_start", { provider, model, purpose, ...sizes }, scopeOf(call));
   return call;
 };
 
 /** Lets the model attempt or prepared work under way go on after a wait; it makes no call any more. */
 export const pauseStep = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   wait: RetryWait | AskWait,
   change: Partial<Pick<WaitingPhase, "attempt" | "chain" | "ticket">> = {},
 ): void => {
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   const { phase } = run;
   if (phase.at === "preparing") run.phase = { ...phase, wait, ticket: null, call: null, ...change };
   if (phase.at !== "thinking" || wait.on === "ask") return;
@@ -82,8 +78,7 @@ export const pauseStep = (
 
 /** Reports and books a whole reply, whatever it says. */
 export const bookReply = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: ModelCall,
   reply: Completion,
   row: Partial<Pick<LedgerRow, "provider" | "model" | "saw">> = {},
@@ -91,7 +86,6 @@ export const bookReply = (
   const { finish, usage, estimated, cost, provider, model, requestId, firstByteMs, totalMs } = reply;
   emit(
     draft,
-    threadId,
     "llm_finish",
     {
       finish_reason: finish,
@@ -105,82 +99,77 @@ export const bookReply = (
     },
     scopeOf(call),
   );
-  bookAttempt(draft, threadId, call, { outcome: "ok", usage, estimated, cost, ...row }, totalMs);
+  bookAttempt(draft, call, { outcome: "ok", usage, estimated, cost, ...row }, totalMs);
 };
 
 /** Reports, once per run, that the input was silently cut. */
 export const reportTruncatedInput = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { input: estimate }: ModelCall,
   { usage, model }: Completion,
 ): void => {
   if (!inputSeemsTruncated(usage, estimate)) return;
-  const input = estimate - estimateUncertain(threadOf(draft, threadId).chat);
-  if (!inputSeemsTruncated(usage, input) || !giveNotice(runOf(draft, threadId), "input_truncated")) return;
+  const input = estimate - estimateUncertain(draft.thread.chat);
+  if (!inputSeemsTruncated(usage, input) || !giveNotice(runOf(draft), "input_truncated")) return;
   const seen = usage.input + usage.cacheRead + usage.cacheWrite;
   const message = `${model} reports ${seen} input tokens where about ${input} were sent; the server may have cut the input`;
-  emit(draft, threadId, "error", { code: "input_truncated_suspected", message, retryable: false });
+  emit(draft, "error", { code: "input_truncated_suspected", message, retryable: false });
 };
 
 /** Ends a call without a whole reply: what a turn showed of it is void, and what it used is booked. */
 const endWithoutReply = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: ModelCall,
   row: Pick<LedgerRow, "outcome" | "usage" | "estimated" | "cost" | "saw">,
   retryAt: number | null,
 ): void => {
-  const { phase } = runOf(draft, threadId);
+  const { phase } = runOf(draft);
   const items = phase.at === "thinking" ? phase.items : [];
   const { outcome: code, usage, cost } = row;
   const end = { items, code, retry_at: retryAt, usage, cost_usd: toUsd(cost) };
-  emit(draft, threadId, "attempt_aborted", end, scopeOf(call));
-  bookAttempt(draft, threadId, call, row);
+  emit(draft, "attempt_aborted", end, scopeOf(call));
+  bookAttempt(draft, call, row);
 };
 
 /** Books a call that failed or got no ticket, with what it saw if it was sent, and when it is tried again. */
 export const bookFailedCall = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: ModelCall,
   { code: outcome, usage = noUsage, billed: estimated = false, cost = 0 }: ModelFailure,
   { retryAt, ...sent }: Pick<LedgerRow, "saw"> & { readonly retryAt: number | null },
 ): void => {
-  endWithoutReply(draft, threadId, call, { outcome, usage, estimated, cost, ...sent }, retryAt);
-  bookLostTime(draft, threadId, call.startedAt, findTarget(draft, threadId, call.target));
+  endWithoutReply(draft, call, { outcome, usage, estimated, cost, ...sent }, retryAt);
+  bookLostTime(draft, call.startedAt, findTarget(draft, call.target));
 };
 
 /** Returns what a lost attempt of a turn saw, and the tokens of its reply that it had shown. */
 const shownByAttempt = (
-  draft: Draft,
-  threadId: string,
-  run: Run,
+  draft: ThreadDraft,
   target: ModelTarget | undefined,
 ): Pick<LedgerRow, "saw"> & { readonly tokens: number } => {
+  const run = runOf(draft);
   const { phase } = run;
   if (phase.at !== "thinking") return { tokens: 0 };
-  const saw = createContextSnapshot(agentOf(draft, threadId), threadOf(draft, threadId), run, phase);
+  const saw = createContextSnapshot(agentOf(draft), draft.thread, run, phase);
   const shown = phase.items.reduce((sum, id) => sum + estimateText(draft.context.shown(id)?.text ?? ""), 0);
   return { saw, tokens: Math.min(shown, saw.max_tokens + (target?.thinking ?? 0)) };
 };
 
 /** Books the lost call under way, if any: it costs its prompt and what it has shown, at most what it might write. */
 export const loseModelCall = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   outcome: "interrupted" | "cancelled",
   retryAt: number | null = null,
 ): void => {
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   const call = modelCallOf(run);
   if (call === null) return;
   const { input, startedAt } = call;
-  const target = findTarget(draft, threadId, call.target);
-  const { tokens: output, ...saw } = shownByAttempt(draft, threadId, run, target);
+  const target = findTarget(draft, call.target);
+  const { tokens: output, ...saw } = shownByAttempt(draft, target);
   const usage = { ...noUsage, input, output, total: input + output };
   const cost = target?.cost(usage) ?? null;
-  endWithoutReply(draft, threadId, call, { outcome, usage, estimated: true, cost, ...saw }, retryAt);
-  bookLostTime(draft, threadId, startedAt, target);
+  endWithoutReply(draft, call, { outcome, usage, estimated: true, cost, ...saw }, retryAt);
+  bookLostTime(draft, startedAt, target);
   if (run.phase.at === "preparing") run.phase = { ...run.phase, call: null };
 };

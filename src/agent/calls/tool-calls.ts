@@ -11,7 +11,7 @@ import { argsOf, willRunAgain } from "../state/call.ts";
 import { applyFileChanges } from "../state/files.ts";
 import type { CallWait, Ask } from "../state/ask.ts";
 import { isForCaller, childrenOf, isDue } from "../state/ask.ts";
-import type { Draft, DraftCall, DraftRun } from "../transaction/draft.ts";
+import type { Draft, DraftCall, DraftRun, ThreadDraft } from "../transaction/draft.ts";
 import {
   agentOf,
   changeChild,
@@ -20,7 +20,6 @@ import {
   runOf,
   assign,
   draftCallsOf,
-  threadOf,
 } from "../transaction/draft.ts";
 import { runAfterGuards } from "./after-guards.ts";
 import { syntheticResult } from "../../chat/results.ts";
@@ -36,22 +35,21 @@ export const callInputOf = (call: Call): Json => parseJson(argsOf(call)) ?? call
 
 /** Parks a call that waits for a person, the clock, or others. */
 export const parkCall = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: DraftCall,
   wait: CallWait,
   change: Partial<Call> = {},
 ): void => {
   const { id, name } = call.call;
   const until = wait.on === "ask" ? (draft.state.asks[wait.ask]?.expires_at ?? null) : wait.until;
-  emit(draft, threadId, "tool_call_parked", { tool: name, on: wait.on, until }, { call: id });
+  emit(draft, "tool_call_parked", { tool: name, on: wait.on, until }, { call: id });
   assign(call, { status: "parked", wait, ...change });
 };
 
 /** Plans parked calls again whose time has come. */
-export const wakeCalls = (draft: Draft, threadId: string): void => {
+export const wakeCalls = (draft: ThreadDraft): void => {
   const { now } = draft.context;
-  for (const call of draftCallsOf(threadOf(draft, threadId).run))
+  for (const call of draftCallsOf(draft.thread.run))
     if (call.status === "parked" && call.wait?.on !== "thread" && isDue(call.wait, now))
       call.status = "planned";
 };
@@ -72,21 +70,15 @@ export interface CallSettlement extends CallCompletion {
 }
 
 /** Ends a call with its outcome; the results of a reply are appended together when the last one is there. */
-export const endCall = (
-  draft: Draft,
-  threadId: string,
-  call: DraftCall,
-  settlement: CallSettlement,
-): void => {
+export const endCall = (draft: ThreadDraft, call: DraftCall, settlement: CallSettlement): void => {
   if (call.status === "done") return;
   const { result, durationMs, cached } = settlement;
   const { id, name } = call.call;
-  if (cached) emit(draft, threadId, "tool_cache_hit", { tool: name, input: callInputOf(call) }, { call: id });
+  if (cached) emit(draft, "tool_cache_hit", { tool: name, input: callInputOf(call) }, { call: id });
   const permission = permissionOf(call);
   const place = draft.events.length;
   emit(
     draft,
-    threadId,
     "tool_call_end",
     {
       tool: name,
@@ -101,10 +93,10 @@ export const endCall = (
     },
     { call: id, item: id },
   );
-  reportWork(draft, threadId, call, settlement);
-  const noted = runAfterGuards(draft, threadId, call, settlement);
+  reportWork(draft, call, settlement);
+  const noted = runAfterGuards(draft, call, settlement);
   if (noted !== result) reportNotes(draft, place, noted);
-  tallyCall(draft, threadId, call, settlement);
+  tallyCall(draft, call, settlement);
   call.status = "done";
   call.wait = null;
   call.outcome = {
@@ -125,13 +117,12 @@ export const permissionOf = ({
 });
 
 /** Reports the episode, the status text and the changed files of a call after its end. */
-const reportWork = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {
+const reportWork = (draft: ThreadDraft, call: Call, settlement: CallSettlement): void => {
   const { cached, result, statusText, changes = [] } = settlement;
   const { id, name: tool } = call.call;
-  if (cached || wasExecuted(call, settlement)) recordEpisode(draft, threadId, call, result);
-  if (statusText !== undefined) emit(draft, threadId, "status_update", { text: statusText }, { call: id });
-  for (const change of changes)
-    emit(draft, threadId, "file_change", { ...change, tool, message: null }, { call: id });
+  if (cached || wasExecuted(call, settlement)) recordEpisode(draft, call, result);
+  if (statusText !== undefined) emit(draft, "status_update", { text: statusText }, { call: id });
+  for (const change of changes) emit(draft, "file_change", { ...change, tool, message: null }, { call: id });
 };
 
 /** Adds the notes of guards, which judge the ended call, to the output at the call's end, as the model sees it. */
@@ -142,19 +133,15 @@ const reportNotes = (draft: Draft, place: number, { content }: ToolResultPart): 
 };
 
 /** Ends a call with a result that took no time. */
-export const endCallAtOnce = (
-  draft: Draft,
-  threadId: string,
-  call: DraftCall,
-  result: ToolResultPart,
-): void => endCall(draft, threadId, call, { result, durationMs: 0, cached: false });
+export const endCallAtOnce = (draft: ThreadDraft, call: DraftCall, result: ToolResultPart): void =>
+  endCall(draft, call, { result, durationMs: 0, cached: false });
 
 /** Returns the output as events show it: a single text as it is, other content as parts. */
 export const shownOutput = (content: CallCompletion["result"]["content"]): Json =>
   content.length === 1 && content[0]?.type === "text" ? content[0].text : (content as unknown as Json);
 
-const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {
-  const { counters } = runOf(draft, threadId);
+const tallyCall = (draft: ThreadDraft, call: Call, settlement: CallSettlement): void => {
+  const { counters } = runOf(draft);
   const { name } = call.call;
   if (call.status === "running")
     counters.timings = {
@@ -163,7 +150,7 @@ const tallyCall = (draft: Draft, threadId: string, call: Call, settlement: CallS
     };
   if (settlement.cached) counters.cacheHits += 1;
   if (settlement.missed === true) counters.cacheMisses += 1;
-  recordWork(draft, threadId, call, settlement);
+  recordWork(draft, call, settlement);
   if (settlement.changes !== undefined) counters.files = applyFileChanges(counters.files, settlement.changes);
 };
 
@@ -178,8 +165,8 @@ const wasExecuted = (call: Call, { cached, result: { status } }: CallSettlement)
 };
 
 /** Records that the run's turn changed a file, by a call of its own or by a child. */
-export const recordEdit = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+export const recordEdit = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   run.counters.hasEdited = true;
   run.counters.idleTurns = 0;
   run.turnWork = { ...run.turnWork, changed: true };
@@ -193,10 +180,10 @@ const mayHaveChanged = (tool: Tool | undefined, { changes }: CallSettlement): bo
   changes === undefined && tool?.does?.includes("exec") === true;
 
 /** Records what a call did in the work of the turn. */
-const recordWork = (draft: Draft, threadId: string, call: Call, settlement: CallSettlement): void => {
+const recordWork = (draft: ThreadDraft, call: Call, settlement: CallSettlement): void => {
   if (!wasExecuted(call, settlement)) return;
-  const run = runOf(draft, threadId);
-  const tool = agentOf(draft, threadId).tools.get(call.call.name)?.tool;
+  const run = runOf(draft);
+  const tool = agentOf(draft).tools.get(call.call.name)?.tool;
   const isEdit = changedFiles(settlement);
   const work = run.turnWork;
   run.turnWork = {
@@ -204,7 +191,7 @@ const recordWork = (draft: Draft, threadId: string, call: Call, settlement: Call
     edited: work.edited || (isEdit && call.plan.toolbox !== "exec"),
     changed: work.changed || mayHaveChanged(tool, settlement),
   };
-  if (isEdit) recordEdit(draft, threadId);
+  if (isEdit) recordEdit(draft);
   // An error may hold words from outside as well as a result.
   if (call.plan.foreign === true) run.counters.untrusted = true;
 };
@@ -246,13 +233,12 @@ const withEditNote = (parts: readonly ContentPart[], edited: string | null): rea
 
 /** Cleans a result, also one of a person or client, marks an approver's change, and cuts it to the tool's limit. */
 export const createCallResult = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { call: { id, name }, edited }: Call,
   status: ResultStatus,
   content: string | readonly ContentPart[],
 ): ToolResultPart => {
-  const { outputLimits, tools } = agentOf(draft, threadId);
+  const { outputLimits, tools } = agentOf(draft);
   const limit = ownEntry(outputLimits, name) ?? tools.get(name)?.tool.limit ?? defaultLimit;
   const given: readonly ContentPart[] =
     typeof content === "string" ? [{ type: "text", text: content }] : content;
@@ -262,21 +248,15 @@ export const createCallResult = (
 
 /** Answers a call that no tool runs for. */
 export const answerCall = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: DraftCall,
   content: string | readonly ContentPart[],
   ok = true,
-): void =>
-  endCallAtOnce(draft, threadId, call, createCallResult(draft, threadId, call, ok ? "ok" : "error", content));
+): void => endCallAtOnce(draft, call, createCallResult(draft, call, ok ? "ok" : "error", content));
 
 /** Refuses a call that no tool runs for. */
-export const refuseCall = (
-  draft: Draft,
-  threadId: string,
-  call: DraftCall,
-  { code, sentence }: Refusal,
-): void => answerCall(draft, threadId, call, errorText(code, sentence), false);
+export const refuseCall = (draft: ThreadDraft, call: DraftCall, { code, sentence }: Refusal): void =>
+  answerCall(draft, call, errorText(code, sentence), false);
 
 /** An episode is a call in short. The events hold those of a run, so that no compaction removes them. */
 
@@ -286,8 +266,7 @@ const longestOutcome = 160;
 
 /** Reports a call that ran, or that the cache answered, right after its end. */
 const recordEpisode = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { call, edited }: Pick<Call, "call" | "edited">,
   { status, content }: ToolResultPart,
 ): void => {
@@ -297,8 +276,8 @@ const recordEpisode = (
     args: preview(edited ?? args, longestArgs),
     summary: preview(textOf(content), longestOutcome),
   };
-  emit(draft, threadId, "episode_recorded", { tool, success, ...shown }, { call: id });
-  runOf(draft, threadId).counters.episodes += 1;
+  emit(draft, "episode_recorded", { tool, success, ...shown }, { call: id });
+  runOf(draft).counters.episodes += 1;
 };
 
 /** Returns whether a steer skips an open call: it has not begun, or waits for an answer. */
@@ -337,17 +316,16 @@ const endResultOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): To
 
 /** Ends the open calls of a thread: unstarted ones are cancelled or skipped, others may have taken effect. */
 export const endOpenCalls = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   how: "cancelled" | "skipped",
   which: "all" | "unstarted",
 ): void => {
-  for (const call of draftCallsOf(threadOf(draft, threadId).run)) {
+  for (const call of draftCallsOf(draft.thread.run)) {
     if (call.status === "done" || (which === "unstarted" && isOngoing(call))) continue;
     if (how === "skipped" && !isSkippable(call)) continue;
     const result = endResultOf(draft, call, how);
-    if (call.wait?.on === "ask") cancelAsk(draft, threadId, call.wait.ask);
-    if (isForCaller(call.wait)) changeChild(draft, threadId, { question: null });
-    endCallAtOnce(draft, threadId, call, result);
+    if (call.wait?.on === "ask") cancelAsk(draft, call.wait.ask);
+    if (isForCaller(call.wait)) changeChild(draft, { question: null });
+    endCallAtOnce(draft, call, result);
   }
 };

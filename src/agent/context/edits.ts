@@ -7,7 +7,7 @@ import { callsOf } from "../../chat/view.ts";
 import type { Thread } from "../state/thread.ts";
 import { unfinishedReplyIndex } from "./reports.ts";
 import type { ChatEdit, Inject, OverlayEdit, Retire } from "../definition/effect.ts";
-import type { Draft, NewMessage } from "../transaction/draft.ts";
+import type { Draft, NewMessage, ThreadDraft } from "../transaction/draft.ts";
 import {
   appendMessage,
   emit,
@@ -16,7 +16,6 @@ import {
   retireMessages,
   runOf,
   takeEditNumber,
-  threadOf,
 } from "../transaction/draft.ts";
 
 /** An effect changes what the model sees only through these edits. Originals stay stored. */
@@ -37,16 +36,16 @@ interface Editor {
 }
 
 /** Replaces the chat with the sum of its tokens and what left it since the last call. */
-const putChat = (draft: Draft, threadId: string, chat: readonly Message[], delta: number): void => {
-  const thread = threadOf(draft, threadId);
+const putChat = (draft: ThreadDraft, chat: readonly Message[], delta: number): void => {
+  const { thread } = draft;
   thread.chat = chat;
   thread.tokens += delta;
   thread.removed += Math.max(0, -delta);
 };
 
 /** Removes messages from the chat; those that the last call had seen also leave its context. */
-export const removeMessages = (draft: Draft, threadId: string, gone: readonly Message[]): void => {
-  const thread = threadOf(draft, threadId);
+export const removeMessages = (draft: ThreadDraft, gone: readonly Message[]): void => {
+  const { thread } = draft;
   const left = new Set(gone);
   thread.chat = thread.chat.filter((message) => !left.has(message));
   thread.tokens -= sumShownTokens(gone);
@@ -80,15 +79,14 @@ const isShorter = (
 };
 
 const applyOverlay = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   edit: number,
   { kind, reason }: Editor,
   { overlay }: OverlayEdit,
 ): boolean => {
   const { message: id, part: at, text } = overlay;
   const media = overlay.media === true;
-  const { chat, run } = threadOf(draft, threadId);
+  const { chat, run } = draft.thread;
   const index = chat.findIndex((each) => each.id === id);
   const message = chat[index];
   const part = message?.parts[at];
@@ -106,7 +104,7 @@ const applyOverlay = (
   if (!isShorter(message, trial.tokens, trial, at)) return false;
   const final = typeof text === "function" ? made(cleanText(text(recallIdOf(draft, part)))) : trial;
   const changed: Message = { ...message, overlay: final };
-  putChat(draft, threadId, chat.with(index, changed), final.tokens - shownTokens(message));
+  putChat(draft, chat.with(index, changed), final.tokens - shownTokens(message));
   return true;
 };
 
@@ -139,8 +137,7 @@ const isSameRange = (
 };
 
 const createSummary = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   text: string,
   place: number,
   summary: NonNullable<Message["summary"]>,
@@ -148,7 +145,7 @@ const createSummary = (
   const parts = [{ type: "text", text }] as const;
   const sender = summary.by;
   const message = { role: "user", origin: "system", sender, parts, place, summary } as const;
-  return createMessage(draft, threadOf(draft, threadId), message);
+  return createMessage(draft, message);
 };
 
 /** Splits the whole blocks of a range into what leaves and what stays; null if nothing may leave. */
@@ -177,13 +174,8 @@ const spanOf = (gone: readonly Message[]): { readonly from: number; readonly to:
 };
 
 /** Returns how many messages left the view; 0 if the range is no longer there, changed, or must stay. */
-const applyRetire = (
-  draft: Draft,
-  threadId: string,
-  { kind, reason, seen }: Editor,
-  { retire }: Retire,
-): number => {
-  const thread = threadOf(draft, threadId);
+const applyRetire = (draft: ThreadDraft, { kind, reason, seen }: Editor, { retire }: Retire): number => {
+  const { thread } = draft;
   const { chat, nextPos } = thread;
   const range = rangeOf(thread, seen, retire);
   const oldest = range?.gone[0];
@@ -192,7 +184,7 @@ const applyRetire = (
   const gone = new Set(range.gone);
   const made = { edit: draft.state.nextEdit, by: kind, reason, ...spanOf(range.gone) };
   const text = cleanText(retire.summary ?? "");
-  const summaries = /\S/.test(text) ? [createSummary(draft, threadId, text, viewPlaceOf(oldest), made)] : [];
+  const summaries = /\S/.test(text) ? [createSummary(draft, text, viewPlaceOf(oldest), made)] : [];
   const shown = chat
     .slice(from, to)
     .flatMap((message) => (message === oldest ? summaries : gone.has(message) ? [] : [message]));
@@ -200,10 +192,10 @@ const applyRetire = (
   if (next[0]?.role !== "user") return 0;
   const before = sumShownTokens(range.gone);
   const after = summaries.reduce((sum, { tokens }) => sum + tokens, 0);
-  retireMessages(draft, threadId, range.gone, { effect: kind, reason });
+  retireMessages(draft, range.gone, { effect: kind, reason });
   if (summaries.length > 0) thread.nextPos = nextPos + 1;
-  putChat(draft, threadId, next, after - before);
-  for (const message of summaries) emit(draft, threadId, "message_added", { message, final: false });
+  putChat(draft, next, after - before);
+  for (const message of summaries) emit(draft, "message_added", { message, final: false });
   return range.gone.length;
 };
 
@@ -218,47 +210,40 @@ const createNote = (kind: string, text: string, reason: string): NewMessage => (
 
 /** Adds a note now, or after the results of the open calls: nothing may stand between a call and its result. */
 const applyInject = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { kind, reason, later }: Editor,
   { inject: { text } }: Inject,
 ): boolean => {
   if (!/\S/.test(cleanText(text))) return false;
-  const newest = threadOf(draft, threadId).chat.at(-1);
+  const newest = draft.thread.chat.at(-1);
   if (!later || newest === undefined || callsOf(newest).length === 0) {
-    appendMessage(draft, threadId, createNote(kind, text, reason));
+    appendMessage(draft, createNote(kind, text, reason));
     return true;
   }
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   run.notes = [...run.notes, { kind, text, reason }];
   return true;
 };
 
 /** Appends notes that waited for the results of their reply. */
-export const appendPendingNotes = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+export const appendPendingNotes = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   const { notes } = run;
   if (notes.length === 0) return;
   run.notes = [];
-  for (const { kind, text, reason = kind } of notes)
-    appendMessage(draft, threadId, createNote(kind, text, reason));
+  for (const { kind, text, reason = kind } of notes) appendMessage(draft, createNote(kind, text, reason));
 };
 
 /** Applies edits in order; those that are not legal or would show more than now are dropped. */
-export const applyEdits = (
-  draft: Draft,
-  threadId: string,
-  editor: Editor,
-  edits: readonly ChatEdit[],
-): EditCounts => {
+export const applyEdits = (draft: ThreadDraft, editor: Editor, edits: readonly ChatEdit[]): EditCounts => {
   const overlays = edits.filter((edit): edit is OverlayEdit => "overlay" in edit);
   const counts = { injected: 0, overlaid: 0, retired: 0 };
   const number = draft.state.nextEdit;
-  for (const edit of overlays) if (applyOverlay(draft, threadId, number, editor, edit)) counts.overlaid += 1;
+  for (const edit of overlays) if (applyOverlay(draft, number, editor, edit)) counts.overlaid += 1;
   if (counts.overlaid > 0) takeEditNumber(draft);
   for (const edit of edits) {
-    if ("retire" in edit) counts.retired += applyRetire(draft, threadId, editor, edit);
-    else if ("inject" in edit && applyInject(draft, threadId, editor, edit)) counts.injected += 1;
+    if ("retire" in edit) counts.retired += applyRetire(draft, editor, edit);
+    else if ("inject" in edit && applyInject(draft, editor, edit)) counts.injected += 1;
   }
   return counts;
 };

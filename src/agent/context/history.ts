@@ -5,8 +5,8 @@ import { canonicalJson } from "../../tools/canonical.ts";
 import type { Call } from "../state/call.ts";
 import { sanitizeToolName } from "../state/call.ts";
 import type { CallRecord } from "../state/records.ts";
-import type { Draft, StoredBlob } from "../transaction/draft.ts";
-import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
+import type { StoredBlob, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, runOf } from "../transaction/draft.ts";
 
 /** Effects and guards compare finished calls, which the thread's row keeps across runs and restarts. */
 
@@ -69,10 +69,10 @@ const outcomeDigest = (
 export const mostCallsPerReply = 64;
 
 /** Numbers the calls of a reply for their records in order, whichever ends first. */
-export const numberCalls = (draft: Draft, threadId: string, calls: readonly Call[]): readonly Call[] => {
-  const { historySize, isPoll } = agentOf(draft, threadId);
+export const numberCalls = (draft: ThreadDraft, calls: readonly Call[]): readonly Call[] => {
+  const { historySize, isPoll } = agentOf(draft);
   if (historySize === 0) return calls;
-  const thread = threadOf(draft, threadId);
+  const { thread } = draft;
   const { recordMarks } = thread;
   thread.recordMarks = {
     ...recordMarks,
@@ -87,8 +87,7 @@ export const numberCalls = (draft: Draft, threadId: string, calls: readonly Call
 
 /** Adds the ended call to the thread's history; null if no effect or guard needs it or a guard refused the call. */
 export const recordCall = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { call, plan, record: known }: Call,
   settlement: {
     readonly result: ToolResultPart;
@@ -97,11 +96,11 @@ export const recordCall = (
     readonly stored?: boolean;
   },
 ): CallRecord | null => {
-  const { historySize, tools } = agentOf(draft, threadId);
+  const { historySize, tools } = agentOf(draft);
   if (historySize === 0 || known === null || plan.vetoed === true) return null;
-  const thread = threadOf(draft, threadId);
+  const { thread } = draft;
   const { history } = thread;
-  const { id: run, turn } = runOf(draft, threadId);
+  const { id: run, turn } = runOf(draft);
   const record: CallRecord = {
     ...known,
     tool: sanitizeToolName(call.name),

@@ -7,10 +7,10 @@ import type { EndReason, Episode, RunState } from "../state/events.ts";
 import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
 import { addUsage, noUsage } from "../state/budget.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, keepForRecall, runOf, threadOf } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, keepForRecall, runOf } from "../transaction/draft.ts";
 import type { Message } from "../../chat/message.ts";
-import type { Run } from "../state/run.ts";
+import type { Run, RunEnding } from "../state/run.ts";
 
 /** Reads what a run has said and done, and reports a called agent's end to its caller. */
 
@@ -43,23 +43,22 @@ const lastText = ({ chat, run: active, lastRun }: Thread): string => {
   return said === undefined ? "" : textOf(said.parts);
 };
 
-const safeLastText = (draft: Draft, thread: Thread): string =>
-  removeLeaks(agentOf(draft, thread.id).guardrails, lastText(thread));
+const safeLastText = (draft: ThreadDraft): string =>
+  removeLeaks(agentOf(draft).guardrails, lastText(draft.thread));
 
 /** Returns the first characters of an agent's last text, as far as guardrails let it be shown. */
-export const lastTextPreview = (draft: Draft, thread: Thread): string =>
-  firstCharacters(safeLastText(draft, thread), longestLastText);
+export const lastTextPreview = (draft: ThreadDraft): string =>
+  firstCharacters(safeLastText(draft), longestLastText);
 
 /** Returns the agent's own report, unless it hands over, or the runtime's where a limit ended it. */
 export const completionOf = (
-  draft: Draft,
-  thread: Thread,
-  end: { readonly state: RunState; readonly reason: EndReason; readonly error: string | null },
+  draft: ThreadDraft,
+  end: Pick<RunEnding, "state" | "reason" | "error">,
 ): WorkReport | null => {
-  const { completion = null, handover = null } = thread.child ?? {};
+  const { completion = null, handover = null } = draft.thread.child ?? {};
   if (end.state === "completed") return handover === null ? completion : null;
   if (end.state !== "failed" || !limitReasons.includes(end.reason)) return null;
-  const summary = truncateText(safeLastText(draft, thread), longestSummary);
+  const summary = truncateText(safeLastText(draft), longestSummary);
   return { status: "failed", summary, caveats: [end.error ?? end.reason] };
 };
 
@@ -92,14 +91,13 @@ const filesOf = ({ files }: ChildWork, completion: WorkReport | null): readonly 
 
 /** Creates the end of a called thread from the record of its run. */
 export const createChildEnd = (
-  draft: Draft,
-  thread: Thread,
+  draft: ThreadDraft,
   child: Child,
   run: RunRecord & { readonly state: RunState; readonly reason: EndReason },
   maxLength: number,
 ): ChildEnd => {
   const { state, reason, error } = run;
-  const completion = completionOf(draft, thread, { state, reason, error });
+  const completion = completionOf(draft, run);
   const work = workOf(child, run);
   const whole = completion === null ? (run.result?.text ?? "") : formatCompletion(completion);
   const files = filesOf(work, completion);
@@ -116,7 +114,7 @@ export const createChildEnd = (
     files_modified: files,
     usage: work.usage,
     turns: run.turns,
-    last_text: lastTextPreview(draft, thread),
+    last_text: lastTextPreview(draft),
     handoffs: child.handoffs,
     ...(child.before === undefined ? {} : { first: child.before.first }),
     warning: child.warning,
@@ -271,9 +269,9 @@ export const answerText = ({ chat }: Thread, run: Run): string =>
     .join("");
 
 /** Begins a new answer, since something else was asked for: earlier text, even cut off, is no piece of it. */
-export const beginAnswer = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
-  run.answerFrom = threadOf(draft, threadId).nextPos;
+export const beginAnswer = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
+  run.answerFrom = draft.thread.nextPos;
   run.counters.cutText = 0;
   run.counters.truncated = false;
 };

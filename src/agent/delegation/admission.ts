@@ -11,8 +11,8 @@ import type { ChildItem, CallerConstraints } from "../state/child.ts";
 import { freshRun } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { assignmentProblem } from "../stores/tasks.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
+import type { ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, runOf } from "../transaction/draft.ts";
 import { firstCharacters } from "../../chat/text.ts";
 import type { Call } from "../state/call.ts";
 import type { ToolCallPart } from "../../chat/message.ts";
@@ -67,10 +67,11 @@ export const resolveAgentName = (
 };
 
 /** Says why a thread may not start so many more: because of its depth, or the size of its tree. */
-export const callRefusal = (draft: Draft, caller: Thread, count: number): Refusal | null => {
-  const { allowed, maxThreads } = agentOf(draft, caller.id).delegation;
-  if (!allowed) return refuse("depth_exceeded", depthLimitText(caller.depth));
-  const started = draft.state.trees[rootOf(caller)] ?? 0;
+export const callRefusal = (draft: ThreadDraft, count: number): Refusal | null => {
+  const { thread } = draft;
+  const { allowed, maxThreads } = agentOf(draft).delegation;
+  if (!allowed) return refuse("depth_exceeded", depthLimitText(thread.depth));
+  const started = draft.state.trees[rootOf(thread)] ?? 0;
   return started + count <= maxThreads
     ? null
     : refuse("too_many_children", `${started} of ${maxThreads} agents of this run were started already`);
@@ -78,41 +79,40 @@ export const callRefusal = (draft: Draft, caller: Thread, count: number): Refusa
 
 /** Says why no budget is left for a child's first model call; a limit that a person may raise is no reason. */
 export const budgetRefusal = (
-  draft: Draft,
-  caller: Thread,
+  draft: ThreadDraft,
   { agent: name, task, context, child }: ChildStart,
 ): Refusal | null => {
   const agent = draft.context.agents({ agent: name, child });
-  const { tokens } = agent.system({ depth: caller.depth + 1, light: false });
+  const { tokens } = agent.system({ depth: draft.thread.depth + 1, light: false });
   const taskTokens = draft.context.estimate([{ type: "text", text: context + task }]);
-  const check = checkTurnBudget(draft, caller.id, agent, 0, tokens + taskTokens);
+  const check = checkTurnBudget(draft, agent, 0, tokens + taskTokens);
   return check.is !== "reached" || check.reached.ask
     ? null
     : refuse("budget_exceeded", `${describeLimit(check.reached)}; finish with what you have`);
 };
 
 /** Refuses the whole call for its depth, its count, or a call to itself. */
-const wholeRefusal = (draft: Draft, caller: Thread, tasks: readonly ChildTask[]): Refusal | null => {
-  const { delegation } = agentOf(draft, caller.id);
+const wholeRefusal = (draft: ThreadDraft, tasks: readonly ChildTask[]): Refusal | null => {
+  const { delegation } = agentOf(draft);
   const { allowed, maxChildrenPerCall } = delegation;
   if (allowed && tasks.length > maxChildrenPerCall)
     return refuse("too_many_children", `a call may start ${maxChildrenPerCall} agents, not ${tasks.length}`);
-  const problem = callRefusal(draft, caller, tasks.length);
+  const problem = callRefusal(draft, tasks.length);
   if (problem !== null) return problem;
-  const self = tasks.some(({ agent }) => agent?.toLowerCase() === caller.agent.toLowerCase());
+  const name = draft.thread.agent.toLowerCase();
+  const self = tasks.some(({ agent }) => agent?.toLowerCase() === name);
   return self ? selfRefusal(delegation) : null;
 };
 
 /** Finds the thread of an earlier call that goes on with a task; null if a new one does it. */
 const findKeptThread = (
-  draft: Draft,
-  caller: string,
+  { state, thread: caller }: ThreadDraft,
   agent: string,
   { persistent }: ChildTask,
 ): Thread | null => {
   const isKept = ({ parent, child, agent: name }: Thread): boolean =>
-    parent?.thread === caller && child?.persistent === true && name === agent;
-  return persistent === true ? (Object.values(draft.state.threads).find(isKept) ?? null) : null;
+    parent?.thread === caller.id && child?.persistent === true && name === agent;
+  return persistent === true ? (Object.values(state.threads).find(isKept) ?? null) : null;
 };
 
 /** Returns whether the child runs in the background, by its agent's rule or its caller's choice. */
@@ -150,11 +150,9 @@ const uncalled: Pick<CallerConstraints, "chain" | "hidden" | "provider"> = {
 };
 
 /** Derives the caller constraints of a child from its caller and its task. */
-export const callerConstraintsFor = (
-  caller: Thread,
-  delegation: Delegation,
-  task: ChildTask,
-): CallerConstraints => {
+export const callerConstraintsFor = (draft: ThreadDraft, task: ChildTask): CallerConstraints => {
+  const { thread: caller } = draft;
+  const { delegation } = agentOf(draft);
   const above = caller.child?.callerConstraints ?? uncalled;
   const { hidden } = caller.run ?? freshRun;
   return {
@@ -177,8 +175,7 @@ const errorItem = (task: ChildTask, { code, sentence }: Refusal): ChildItem => (
 
 /** Says why the board's task cannot be assigned. */
 const boardRefusal = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   earlier: readonly ChildTask[],
   { task_id: id }: ChildTask,
 ): Refusal | null => {
@@ -186,7 +183,7 @@ const boardRefusal = (
   const twice = earlier.some((task) => task.task_id === id);
   const problem = twice
     ? refuse("conflict", `${id} is named twice in this call`)
-    : assignmentProblem(draft, threadId, id);
+    : assignmentProblem(draft, id);
   return problem === null ? null : refuse(problem.code, `task_id: ${problem.sentence}`);
 };
 
@@ -203,23 +200,22 @@ const busyRefusal = (
 
 /** Plans the start of an agent for a task of a call. */
 const planStart = (
-  draft: Draft,
-  caller: Thread,
+  draft: ThreadDraft,
   call: ToolCallPart,
   task: ChildTask,
   { id, agent }: Pick<ChildStart, "id" | "agent">,
 ): ChildStart => {
-  const { delegation } = agentOf(draft, caller.id);
+  const { thread: caller } = draft;
   return {
     id,
     agent,
-    parent: { thread: caller.id, call: call.id },
+    call: call.id,
     task: task.task,
     context: task.context,
     child: {
-      callerConstraints: callerConstraintsFor(caller, delegation, task),
+      callerConstraints: callerConstraintsFor(draft, task),
       root: rootOf(caller),
-      awaitedBy: isBackground(delegation, agent, task) ? null : call.id,
+      awaitedBy: isBackground(agentOf(draft).delegation, agent, task) ? null : call.id,
       taskId: task.task_id ?? null,
       persistent: task.persistent === true,
       deadline: taskDeadlineOf(draft, task.timeout_seconds),
@@ -228,17 +224,12 @@ const planStart = (
 };
 
 /** Plans each task of a call in input order; nothing is started yet. */
-export const planChildren = (
-  draft: Draft,
-  threadId: string,
-  { call }: Call,
-  tasks: readonly ChildTask[],
-): ChildPlan => {
-  const caller = threadOf(draft, threadId);
-  const { delegation } = agentOf(draft, threadId);
-  const whole = wholeRefusal(draft, caller, tasks);
+export const planChildren = (draft: ThreadDraft, { call }: Call, tasks: readonly ChildTask[]): ChildPlan => {
+  const caller = draft.thread;
+  const { delegation } = agentOf(draft);
+  const whole = wholeRefusal(draft, tasks);
   if (whole !== null) return whole;
-  const { id: run } = runOf(draft, threadId);
+  const { id: run } = runOf(draft);
   const busy = new Set<string>();
   const slots = tasks.map((task, index): ChildStart | ChildItem => {
     if (task.invalid !== undefined) return errorItem(task, refuse("invalid_arguments", task.invalid));
@@ -247,14 +238,14 @@ export const planChildren = (
         ? caller.agent
         : resolveAgentName(delegation, caller.agent, task.agent, ["task", task.task]);
     if (typeof agent !== "string") return errorItem(task, agent);
-    const kept = findKeptThread(draft, threadId, agent, task);
-    const id = kept?.id ?? childId(threadId, run, call.id, String(index));
-    const start = planStart(draft, caller, call, task, { id, agent });
+    const kept = findKeptThread(draft, agent, task);
+    const id = kept?.id ?? childId(caller.id, run, call.id, String(index));
+    const start = planStart(draft, call, task, { id, agent });
     const problem =
       taskRefusal(delegation, agent, task) ??
-      boardRefusal(draft, threadId, tasks.slice(0, index), task) ??
+      boardRefusal(draft, tasks.slice(0, index), task) ??
       busyRefusal(agent, task, busy, kept) ??
-      budgetRefusal(draft, caller, start);
+      budgetRefusal(draft, start);
     if (problem !== null) return errorItem({ ...task, agent }, problem);
     if (task.persistent === true) busy.add(agent);
     return start;

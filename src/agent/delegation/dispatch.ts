@@ -24,8 +24,8 @@ import {
   scheduleGraph,
   isOpenState,
 } from "../stores/graphs.ts";
-import type { Draft, DraftCall } from "../transaction/draft.ts";
-import { agentOf, appendMessage, emit, keepForRecall, threadOf } from "../transaction/draft.ts";
+import type { Draft, DraftCall, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, keepForRecall } from "../transaction/draft.ts";
 import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./admission.ts";
 import { parkCallOnChildren } from "./wait.ts";
 
@@ -41,18 +41,13 @@ const pendingNode: GraphNode = { state: "pending", child: null, startedAt: 0, ms
  * Checks a graph as a whole and starts its first tasks; the call waits for all, or only learns that it runs. Returns why
  * the graph is refused; null if it runs.
  */
-export const dispatchGraph = (
-  draft: Draft,
-  threadId: string,
-  call: DraftCall,
-  args: unknown,
-): Refusal | null => {
-  const caller = threadOf(draft, threadId);
-  const { delegation } = agentOf(draft, threadId);
+export const dispatchGraph = (draft: ThreadDraft, call: DraftCall, args: unknown): Refusal | null => {
+  const { thread: caller } = draft;
+  const { delegation } = agentOf(draft);
   const checked = checkGraph(args, (agent, message) =>
     resolveAgentName(delegation, caller.agent, agent, ["message", message]),
   );
-  const refusal = callRefusal(draft, caller, checked.ok ? checked.tasks.length : 1);
+  const refusal = callRefusal(draft, checked.ok ? checked.tasks.length : 1);
   if (refusal !== null) return refusal;
   if (!checked.ok)
     return refuse(
@@ -63,13 +58,13 @@ export const dispatchGraph = (
   if (background && !delegation.async)
     return refuse("not_permitted", "async: you may not run a graph in the background; omit async");
   const root = rootOf(caller);
-  const id = `d_${hashName(threadId, caller.run?.id ?? "", call.call.id, "graph").slice(0, 26)}`;
+  const id = `d_${hashName(caller.id, caller.run?.id ?? "", call.call.id, "graph").slice(0, 26)}`;
   const nodes = Object.fromEntries(tasks.map((task) => [task.id, pendingNode]));
-  const place = { id, thread: threadId, call: call.call.id, background, root };
+  const place = { id, thread: caller.id, call: call.call.id, background, root };
   const run: GraphRun = { ...place, stopped: false, nodes, news: [], saidAt: 0 };
   startGraph(draft, run, tasks);
-  if (background) answerCall(draft, threadId, call, JSON.stringify({ dispatch: id, tasks: tasks.length }));
-  else parkCallOnChildren(draft, threadId, call, { answer: "items", on_error: "collect", slots: [] });
+  if (background) answerCall(draft, call, JSON.stringify({ dispatch: id, tasks: tasks.length }));
+  else parkCallOnChildren(draft, call, { answer: "items", on_error: "collect", slots: [] });
   advanceGraph(draft, run, tasks);
   return null;
 };
@@ -83,7 +78,7 @@ const withNode = (run: GraphRun, id: string, change: Partial<GraphNode>): GraphR
 
 /** Reports an ended task to the stream and, if the team is configured so, to the chat. */
 const settleNode = (
-  draft: Draft,
+  draft: ThreadDraft,
   run: GraphRun,
   { id, agent }: GraphTask,
   change: Partial<GraphNode>,
@@ -92,25 +87,25 @@ const settleNode = (
   const all = Object.values(next.nodes);
   const done = all.filter(({ state }) => !isOpenState(state)).length;
   const task = { id, agent, state: nodeOf(next, id).state };
-  emit(draft, run.thread, "dispatch_progress", { done, total: all.length, task }, { call: run.call });
+  emit(draft, "dispatch_progress", { done, total: all.length, task }, { call: run.call });
   return addProgress(draft, next, `${id} (${agent}) ${task.state}: ${done} of ${all.length} tasks are over`);
 };
 
 /** Reports progress at most every 5 s; what is held back follows with the next report or at the end. */
-const addProgress = (draft: Draft, run: GraphRun, line: string): GraphRun => {
-  if (!agentOf(draft, run.thread).delegation.progressUpdates) return run;
+const addProgress = (draft: ThreadDraft, run: GraphRun, line: string): GraphRun => {
+  if (!agentOf(draft).delegation.progressUpdates) return run;
   const { now } = draft.context;
   const news = [...run.news, line];
   return now - run.saidAt < progressPause ? { ...run, news } : reportProgress(draft, { ...run, news });
 };
 
 /** Reports held-back progress; while a call is open or the model works, it is a status instead of a message. */
-const reportProgress = (draft: Draft, run: GraphRun): GraphRun => {
+const reportProgress = (draft: ThreadDraft, run: GraphRun): GraphRun => {
   const text = run.news.join("\n");
   if (text === "") return run;
-  if (threadOf(draft, run.thread).run === null)
-    appendMessage(draft, run.thread, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] });
-  else emit(draft, run.thread, "status_update", { text }, { call: run.call });
+  if (draft.thread.run === null)
+    appendMessage(draft, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] });
+  else emit(draft, "status_update", { text }, { call: run.call });
   return { ...run, news: [], saidAt: draft.context.now };
 };
 
@@ -131,23 +126,22 @@ const outcomeOf = (draft: Draft, run: GraphRun, id: string): GraphOutcome | null
 };
 
 /** Starts a task with the outputs of others filled in; where the run may start no more threads, it fails. */
-const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
-  const caller = threadOf(draft, run.thread);
-  const { delegation } = agentOf(draft, run.thread);
+const startNode = (draft: ThreadDraft, run: GraphRun, task: GraphTask): GraphRun => {
+  const { maxThreads } = agentOf(draft).delegation;
   const { now } = draft.context;
-  if ((draft.state.trees[run.root] ?? 0) >= delegation.maxThreads) {
-    const reason = `too_many_children: this run may start ${delegation.maxThreads} agents`;
+  if ((draft.state.trees[run.root] ?? 0) >= maxThreads) {
+    const reason = `too_many_children: this run may start ${maxThreads} agents`;
     return settleNode(draft, run, task, { state: "failed", reason });
   }
   const filled = (text: string): string =>
     task.interpolate ? interpolateOutputs(text, (id) => outcomeOf(draft, run, id)) : text;
   const given = { agent: task.agent, task: filled(task.message), context: filled(task.context) };
-  const callerConstraints = { ...callerConstraintsFor(caller, delegation, given), interactive: false };
+  const callerConstraints = { ...callerConstraintsFor(draft, given), interactive: false };
   const child = childId(run.thread, run.id, run.call, task.id);
   const start: ChildStart = {
     ...given,
     id: child,
-    parent: { thread: run.thread, call: run.call },
+    call: run.call,
     child: {
       callerConstraints,
       root: run.root,
@@ -156,7 +150,7 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
       deadline: taskDeadlineOf(draft, task.timeout_seconds),
     },
   };
-  const broke = budgetRefusal(draft, caller, start);
+  const broke = budgetRefusal(draft, start);
   if (broke !== null)
     return settleNode(draft, run, task, { state: "failed", reason: errorText(broke.code, broke.sentence) });
   startChild(draft, start);
@@ -164,15 +158,13 @@ const startNode = (draft: Draft, run: GraphRun, task: GraphTask): GraphRun => {
 };
 
 /** Returns whether the dispatcher of the graph is being stopped itself. */
-const isGraphStopped = (draft: Draft, { stopped, thread, background }: GraphRun): boolean => {
-  const { run } = threadOf(draft, thread);
-  return stopped || (!background && (run === null || run.cancel !== null || run.stop !== null));
-};
+const isGraphStopped = ({ thread: { run } }: ThreadDraft, { stopped, background }: GraphRun): boolean =>
+  stopped || (!background && (run === null || run.cancel !== null || run.stop !== null));
 
 /** Takes every step that is possible now and stores the resulting graph. */
-const advanceGraph = (draft: Draft, begun: GraphRun, tasks: readonly GraphTask[]): void => {
+const advanceGraph = (draft: ThreadDraft, begun: GraphRun, tasks: readonly GraphTask[]): void => {
   let run = begun;
-  const { maxConcurrent } = agentOf(draft, run.thread).delegation;
+  const { maxConcurrent } = agentOf(draft).delegation;
   const halted = isGraphStopped(draft, run);
   const why = halted ? "its caller was stopped" : "a task it depends on did not succeed";
   const reason = `cancelled, since ${why}`;
@@ -192,17 +184,17 @@ const advanceGraph = (draft: Draft, begun: GraphRun, tasks: readonly GraphTask[]
 };
 
 /** Lets the call wait for the threads that are at work for it now. */
-const updateGraphWait = (draft: Draft, { id, thread, call }: GraphRun): void => {
+const updateGraphWait = (draft: ThreadDraft, { id, call }: GraphRun): void => {
   const slots = Object.values(draft.state.threads)
     .filter(({ child, run }) => child?.node?.dispatch === id && run !== null)
     .map((each) => each.id);
   const children = { answer: "items", on_error: "collect", slots } as const;
-  const waiting = findCall(threadOf(draft, thread).run, call);
+  const waiting = findCall(draft.thread.run, call);
   if (waiting !== null) waiting.wait = { on: "thread", children, until: null };
 };
 
 /** Ends a graph whose tasks have all settled: the report is the call's result, or a message. */
-const endGraph = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[], halted: boolean): void => {
+const endGraph = (draft: ThreadDraft, run: GraphRun, tasks: readonly GraphTask[], halted: boolean): void => {
   forgetGraph(draft, run.id);
   if (!halted) reportProgress(draft, run);
   const outcomes = tasks.flatMap(({ id }) => {
@@ -215,25 +207,25 @@ const endGraph = (draft: Draft, run: GraphRun, tasks: readonly GraphTask[], halt
   const { text } = report;
   const recall = text.length > longestReport ? keepForRecall(draft, text) : null;
   const said = `The task graph ${run.id}, which ran in the background, has ended.\n${truncateText(text, longestReport, recall)}`;
-  notifyThread(draft, run.thread, `in_${run.id}`, escapeTags(said));
+  notifyThread(draft, `in_${run.id}`, escapeTags(said));
 };
 
 /** Removes the seconds from a report that loop detectors compare. */
 const stripSeconds = (report: string): string => report.replace(/^(## .*) [\d.]+s$/gm, "$1");
 
 const answerGraphCall = (
-  draft: Draft,
-  { thread, call: id }: GraphRun,
+  draft: ThreadDraft,
+  { call: id }: GraphRun,
   { text, isError }: ReturnType<typeof formatGraphReport>,
 ): void => {
-  const { run } = threadOf(draft, thread);
+  const { run } = draft.thread;
   const call = findCall(run, id);
   if (call === null) return;
   const result =
     run?.cancel === null
-      ? createCallResult(draft, thread, call, isError ? "error" : "ok", text)
+      ? createCallResult(draft, call, isError ? "error" : "ok", text)
       : syntheticResult(call.call, "cancelledRunning");
-  endCall(draft, thread, call, {
+  endCall(draft, call, {
     result,
     durationMs: elapsedOf(draft, call),
     cached: false,
@@ -243,7 +235,7 @@ const answerGraphCall = (
 
 /** Settles the task of a thread that has ended: what waited for it starts, or the graph is over. */
 export const endGraphTask = (
-  draft: Draft,
+  draft: ThreadDraft,
   node: { readonly dispatch: string; readonly task: string },
   record: EndedChild,
 ): void => {

@@ -12,8 +12,8 @@ import type { RunRecord } from "../state/records.ts";
 import type { Thread } from "../state/thread.ts";
 import { forgetGraph } from "../stores/graphs.ts";
 import { settleTask, releaseTasks } from "../stores/tasks.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, changeChild, threadOf } from "../transaction/draft.ts";
+import type { ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, changeChild, selectCaller, selectThread } from "../transaction/draft.ts";
 import { endGraphTask } from "./dispatch.ts";
 import { countChildFiles, endWaitSlot, replaceWaitSlot } from "./wait.ts";
 import { escapeTags } from "../../chat/render.ts";
@@ -27,86 +27,83 @@ import { resolveCallableName } from "./admission.ts";
 export const hasUnreportedEnd = ({ child, run }: Thread): boolean =>
   child !== null && run === null && !child.idle;
 
-type EndedRun = Parameters<typeof createChildEnd>[3];
+type EndedRun = Parameters<typeof createChildEnd>[2];
 
-const findEndedRun = (draft: Draft, threadId: string): EndedRun | null => {
-  const run: RunRecord | undefined = draft.runs.findLast(({ thread }) => thread === threadId);
+const findEndedRun = (draft: ThreadDraft): EndedRun | null => {
+  const run: RunRecord | undefined = draft.runs.findLast(({ thread }) => thread === draft.thread.id);
   return run === undefined || run.reason === null ? null : (run as EndedRun);
 };
 
 /** Removes the thread from the live state with what it kept for further tasks; messages and rows stay readable. */
-const removeThread = (draft: Draft, threadId: string): void => {
+const removeThread = (draft: ThreadDraft): void => {
   const { threads } = draft.state;
-  const gone = threads[threadId];
-  if (gone === undefined) return;
+  const { thread: gone } = draft;
   draft.left.push(gone);
-  delete threads[threadId];
+  delete threads[gone.id];
   for (const { id, parent, child } of Object.values(threads))
-    if (parent?.thread === threadId && child?.idle === true) removeKeptThread(draft, id);
+    if (parent?.thread === gone.id && child?.idle === true) removeKeptThread(selectThread(draft, id));
 };
 
 /** Removes a kept thread with its caller; a compaction that was requested for it is dropped. */
-const removeKeptThread = (draft: Draft, threadId: string): void => {
-  leaveSlotQueue(draft, threadId);
-  if (threadOf(draft, threadId).run !== null)
-    finishRun(draft, threadId, { state: "cancelled", reason: "cancelled", error: null });
-  removeThread(draft, threadId);
+const removeKeptThread = (draft: ThreadDraft): void => {
+  leaveSlotQueue(draft);
+  if (draft.thread.run !== null) finishRun(draft, { state: "cancelled", reason: "cancelled", error: null });
+  removeThread(draft);
 };
 
 /** Gathers all facts about an end; a called thread without them is a broken one. */
-const endFactsOf = (draft: Draft, thread: Thread) => {
-  const { child, parent } = thread;
-  const run = findEndedRun(draft, thread.id);
-  const begun = findChildRecord(draft, thread.id);
-  if (child === null || parent === null || run === null || begun === null)
-    throw new Error(`thread ${thread.id} has no end to report`);
-  return { child, parent, run, begun, caller: draft.state.threads[parent.thread] ?? null };
+const endFactsOf = (draft: ThreadDraft) => {
+  const { id, child } = draft.thread;
+  const run = findEndedRun(draft);
+  const begun = findChildRecord(draft, id);
+  if (child === null || run === null || begun === null) throw new Error(`thread ${id} has no end to report`);
+  return { child, run, begun, caller: selectCaller(draft) };
 };
 
 /** Gives the caller's call its item; without such a call the caller gets a message, unless it already knows. */
-const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedChild): void => {
-  if (child.node !== null) return endGraphTask(draft, child.node, record);
-  const waiting = findCall(caller.run, child.awaitedBy ?? "");
-  if (waiting !== null && waiting.status !== "done") endWaitSlot(draft, caller.id, waiting, record);
-  else if (child.stopped?.told !== true) notifyOfChildEnd(draft, caller.id, record);
+const notifyCaller = (caller: ThreadDraft, child: Child, record: EndedChild): void => {
+  if (child.node !== null) return endGraphTask(caller, child.node, record);
+  const waiting = findCall(caller.thread.run, child.awaitedBy ?? "");
+  if (waiting !== null && waiting.status !== "done") endWaitSlot(caller, waiting, record);
+  else if (child.stopped?.told !== true) notifyOfChildEnd(caller, record);
 };
 
 /** Reports the end of the thread's task to the board; a refusal is a warning. A peer takes the task with it. */
-const notifyBoard = (draft: Draft, threadId: string): void => {
-  const { child } = threadOf(draft, threadId);
-  const { state = "failed" } = findEndedRun(draft, threadId) ?? {};
+const notifyBoard = (draft: ThreadDraft): void => {
+  const { child } = draft.thread;
+  const { state = "failed" } = findEndedRun(draft) ?? {};
   if (child === null || child.taskId === null || (child.handover !== null && state === "completed")) return;
   const failed = state === "completed" && child.completion?.status === "failed";
-  const problem = settleTask(draft, threadId, child.taskId, failed ? "failed" : state);
+  const problem = settleTask(draft, child.taskId, failed ? "failed" : state);
   if (problem === null) return;
   const warning = child.warning === null ? problem : `${child.warning}; ${problem}`;
-  changeChild(draft, threadId, { warning });
+  changeChild(draft, { warning });
 };
 
 /** Notifies the caller of a called thread's end, or starts the peer that takes over. */
-export const endChild = (draft: Draft, threadId: string): void => {
-  notifyBoard(draft, threadId);
-  const thread = threadOf(draft, threadId);
-  const { child, parent, run, begun, caller } = endFactsOf(draft, thread);
-  const { maxResultLength } = agentOf(draft, (caller ?? thread).id).delegation;
+export const endChild = (draft: ThreadDraft): void => {
+  notifyBoard(draft);
+  const { thread } = draft;
+  const { child, run, begun, caller } = endFactsOf(draft);
+  const { maxResultLength } = agentOf(caller ?? draft).delegation;
   const handedOver = child.handover !== null && run.state === "completed" && caller !== null;
-  const end = createChildEnd(draft, thread, child, run, maxResultLength);
+  const end = createChildEnd(draft, child, run, maxResultLength);
   const record = {
     ...begun,
     end: handedOver ? { ...end, successor: peerId(thread, child) } : end,
   };
   draft.children.push(record);
   keepReflection(draft, record);
-  countChildFiles(draft, parent.thread, threadId);
-  cancelSubtree(draft, threadId, "now", "its caller has ended");
-  if (handedOver) startPeer(draft, thread, child, begun, workOf(child, run));
-  releaseTasks(draft, threadId);
+  if (caller !== null) countChildFiles(caller, run.result);
+  cancelSubtree(draft, "now", "its caller has ended");
+  if (handedOver) startPeer(caller, thread, begun, workOf(child, run));
+  releaseTasks(draft);
   if (child.persistent && caller !== null)
-    changeChild(draft, threadId, { idle: true, completion: null, handover: null });
-  else removeThread(draft, threadId);
+    changeChild(draft, { idle: true, completion: null, handover: null });
+  else removeThread(draft);
   if (caller === null) {
     if (child.node !== null) forgetGraph(draft, child.node.dispatch);
-  } else if (!handedOver) notifyCaller(draft, caller, child, record);
+  } else if (!handedOver) notifyCaller(caller, child, record);
 };
 
 /** Hands the task of a called agent over to a peer, which replaces it under the same call. */
@@ -114,37 +111,33 @@ export const endChild = (draft: Draft, threadId: string): void => {
 /** Number of hand-overs that a caller without a limit of its own allows. */
 const standardHandoffs = 3;
 
-const mostHandoffs = (draft: Draft, { parent }: Thread): number => {
-  if (parent === null || draft.state.threads[parent.thread] === undefined) return standardHandoffs;
-  const { maxHandoffs } = agentOf(draft, parent.thread).delegation;
-  return maxHandoffs === 0 ? standardHandoffs : maxHandoffs;
+const mostHandoffs = (draft: ThreadDraft): number => {
+  const caller = selectCaller(draft);
+  const most = caller === null ? 0 : agentOf(caller).delegation.maxHandoffs;
+  return most === 0 ? standardHandoffs : most;
 };
-
-const isTreeFull = (draft: Draft, threadId: string, { root }: Child): boolean =>
-  (draft.state.trees[root] ?? 0) >= agentOf(draft, threadId).delegation.maxThreads;
 
 /** Requests a hand-over, which takes effect when the batch is finished; the first valid one of a batch holds. */
 export const requestHandover = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   asked: { readonly agent: string; readonly reason: string; readonly context: string },
 ): string | Refusal => {
-  const thread = threadOf(draft, threadId);
-  const { child } = thread;
+  const { agent: own, child } = draft.thread;
   if (child === null) return refuse("not_permitted", "no agent called you: there is nothing to hand over");
   if (child.handover !== null)
     return refuse("conflict", `the task is being handed over to ${child.handover.agent} already`);
-  const most = mostHandoffs(draft, thread);
+  const most = mostHandoffs(draft);
   if (child.handoffs >= most)
     return refuse(
       "limit",
       `the task was handed over ${child.handoffs} times, ${most} are allowed; finish it`,
     );
-  const agent = resolveCallableName(agentOf(draft, threadId).delegation, thread.agent, asked.agent);
+  const { delegation } = agentOf(draft);
+  const agent = resolveCallableName(delegation, own, asked.agent);
   if (typeof agent !== "string") return agent;
-  if (isTreeFull(draft, threadId, child))
+  if ((draft.state.trees[child.root] ?? 0) >= delegation.maxThreads)
     return refuse("too_many_children", "this run may start no further agent; finish the task yourself");
-  changeChild(draft, threadId, { handover: { agent, reason: asked.reason, context: asked.context } });
+  changeChild(draft, { handover: { agent, reason: asked.reason, context: asked.context } });
   return `${agent} takes over.`;
 };
 
@@ -166,23 +159,17 @@ const peerId = ({ id, lastRun, parent }: Thread, { handoffs }: Child): string =>
   childId(parent?.thread ?? "", lastRun ?? id, parent?.call ?? "", String(handoffs + 1));
 
 /** Starts the peer at the same depth, with the hand-over's context, the original context and the original task. */
-const startPeer = (
-  draft: Draft,
-  thread: Thread,
-  child: Child,
-  record: ChildRecord,
-  before: ChildWork,
-): void => {
+const startPeer = (caller: ThreadDraft, thread: Thread, record: ChildRecord, before: ChildWork): void => {
+  const { child } = thread;
+  if (child === null || child.handover === null) return;
   const { handover } = child;
-  const { parent } = thread;
-  if (handover === null || parent === null) return;
   const id = peerId(thread, child);
-  const { maxContextLength } = agentOf(draft, parent.thread).delegation;
-  if (child.awaitedBy !== null) replaceWaitSlot(draft, parent.thread, child.awaitedBy, thread.id, id);
-  startChild(draft, {
+  const { maxContextLength } = agentOf(caller).delegation;
+  if (child.awaitedBy !== null) replaceWaitSlot(caller, child.awaitedBy, thread.id, id);
+  startChild(caller, {
     id,
     agent: handover.agent,
-    parent,
+    call: record.parent.call,
     task: record.task,
     context: record.context,
     preamble: [handoverText(thread.agent, handover, maxContextLength)],
@@ -199,5 +186,5 @@ const startPeer = (
     },
   });
   const { stopped } = child;
-  if (stopped !== null) stopChild(draft, id, stopped.why, stopped.told);
+  if (stopped !== null) stopChild(selectThread(caller, id), stopped.why, stopped.told);
 };

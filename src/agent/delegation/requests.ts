@@ -6,8 +6,8 @@ import { answerCall, refuseCall } from "../calls/tool-calls.ts";
 import type { AgentCard } from "../definition/delegation.ts";
 import { matchCapabilities } from "../definition/delegation.ts";
 import { argsOf } from "../state/call.ts";
-import type { Draft, DraftCall } from "../transaction/draft.ts";
-import { agentOf, changeChild, threadOf } from "../transaction/draft.ts";
+import type { Draft, DraftCall, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, changeChild, selectThread } from "../transaction/draft.ts";
 import { dispatchGraph } from "./dispatch.ts";
 import { requestHandover } from "./end.ts";
 import { askCaller, answerQuestion, liveChildItem, parkCallOnChildren, answerWait } from "./wait.ts";
@@ -21,7 +21,6 @@ import { findInboxLimit, assignInputId, inboxLimits } from "../inputs/inputs.ts"
 import { stopChild } from "../run/cancel.ts";
 import type { ChildItem, EndedChild } from "../state/child.ts";
 import { isEnded } from "../state/child.ts";
-import type { Thread } from "../state/thread.ts";
 import { isAskingCaller } from "../state/thread.ts";
 import { noSpending } from "../state/budget.ts";
 import { planChildren } from "./admission.ts";
@@ -37,8 +36,8 @@ const cardView = ({ skills_tags, estimated_cost, capabilities, name, description
 });
 
 /** Lists the callable agents by name; those that fit a task best come first, with their score. */
-const listAgents = (draft: Draft, threadId: string, task: string | null): string => {
-  const { callable } = agentOf(draft, threadId).delegation;
+const listAgents = (draft: ThreadDraft, task: string | null): string => {
+  const { callable } = agentOf(draft).delegation;
   const matches = new Map(
     (task === null ? [] : matchCapabilities(callable, task)).map((match) => [match.agentId, match]),
   );
@@ -55,67 +54,58 @@ const listAgents = (draft: Draft, threadId: string, task: string | null): string
 };
 
 /** Records the first report of a batch; later ones are acknowledged. */
-const reportCompletion = (draft: Draft, threadId: string, completion: WorkReport): string | Refusal => {
-  const { child } = threadOf(draft, threadId);
+const reportCompletion = (draft: ThreadDraft, completion: WorkReport): string | Refusal => {
+  const { child } = draft.thread;
   if (child === null) return refuse("not_permitted", "no agent called you: answer the person instead");
   if (child.completion !== null) return "You have already reported; the first report stands.";
-  changeChild(draft, threadId, { completion });
+  changeChild(draft, { completion });
   return "Reported.";
 };
 
 /** What a request comes to at once: the answer to its call, or a refusal; null if the call waits or was answered. */
 type RequestOutcome = string | Refusal | null;
 
-const carryOutRequest = (
-  draft: Draft,
-  threadId: string,
-  call: DraftCall,
-  request: SessionRequest,
-): RequestOutcome => {
+const carryOutRequest = (draft: ThreadDraft, call: DraftCall, request: SessionRequest): RequestOutcome => {
   switch (request.do) {
     case "start_children":
-      startChildren(draft, threadId, call, request);
+      startChildren(draft, call, request);
       return null;
     case "dispatch_tasks":
-      return dispatchGraph(draft, threadId, call, request.graph);
+      return dispatchGraph(draft, call, request.graph);
     case "list_agents":
-      return listAgents(draft, threadId, request.task);
+      return listAgents(draft, request.task);
     case "check_children":
-      return reportChildren(draft, threadId, request.child);
+      return reportChildren(draft, request.child);
     case "steer_child":
-      return withChild(draft, threadId, request.child, (child) =>
-        messageChild(draft, child, request.message),
-      );
+      return withChild(draft, request.child, (child) => messageChild(child, request.message));
     case "cancel_child":
-      return cancelOwnChild(draft, threadId, request.child, request.reason);
+      return cancelOwnChild(draft, request.child, request.reason);
     case "answer_child":
-      return withChild(draft, threadId, request.child, ({ id: child }) =>
-        answerQuestion(draft, threadId, call, { ...request, child }),
-      );
+      return withChild(draft, request.child, (child) => answerQuestion(draft, call, child, request));
     case "complete":
-      return reportCompletion(draft, threadId, request.completion);
+      return reportCompletion(draft, request.completion);
     case "hand_over":
-      return requestHandover(draft, threadId, request);
+      return requestHandover(draft, request);
     case "request_input":
-      return askCaller(draft, threadId, call, request);
+      return askCaller(draft, call, request);
   }
 };
 
 /** Does what a call asks: the call is answered, or parked on what it began. */
-export const performRequest = (draft: Draft, threadId: string, call: DraftCall): void => {
-  const bound = agentOf(draft, threadId).tools.get(call.call.name);
+export const performRequest = (draft: ThreadDraft, call: DraftCall): void => {
+  const bound = agentOf(draft).tools.get(call.call.name);
   const request = bound?.tool.request ?? null;
   if (bound === undefined || request === null) {
     const sentence = `${call.call.name} is not part of this deployment`;
-    return refuseCall(draft, threadId, call, refuse("unavailable", sentence));
+    return refuseCall(draft, call, refuse("unavailable", sentence));
   }
   const parsed = parseArguments(bound.tool, argsOf(call));
-  if (!parsed.ok) return answerCall(draft, threadId, call, parsed.error.content, false);
+  if (!parsed.ok) return answerCall(draft, call, parsed.error.content, false);
   const asked = catchThrown(() => request(parsed.args));
   const outcome =
-    "thrown" in asked ? refuse("failed", asked.thrown) : carryOutRequest(draft, threadId, call, asked.given);
-  if (typeof outcome === "string") answerCall(draft, threadId, call, outcome);
-  else if (outcome !== null) refuseCall(draft, threadId, call, outcome);
+    "thrown" in asked ? refuse("failed", asked.thrown) : carryOutRequest(draft, call, asked.given);
+  if (typeof outcome === "string") answerCall(draft, call, outcome);
+  else if (outcome !== null) refuseCall(draft, call, outcome);
 };
 
 /** Lets a caller manage the children that it does not wait for. */
@@ -132,38 +122,38 @@ const currentChildOf = (draft: Draft, child: string): string => {
 };
 
 /** Child that a caller names: its thread while it is at work, then its record. */
-type OwnChild = { readonly thread: Thread } | { readonly thread: null; readonly record: EndedChild };
+type OwnChild = { readonly live: ThreadDraft } | { readonly live: null; readonly record: EndedChild };
 
 /** Finds the child that has the task now, if it is one of the caller's. */
-const findOwnChild = (draft: Draft, threadId: string, named: string): OwnChild | Refusal => {
+const findOwnChild = (draft: ThreadDraft, named: string): OwnChild | Refusal => {
   const id = currentChildOf(draft, named);
   const thread = ownEntry(draft.state.threads, id);
-  if (thread !== undefined && thread.parent?.thread === threadId && thread.run !== null) return { thread };
+  if (thread !== undefined && thread.parent?.thread === draft.thread.id && thread.run !== null)
+    return { live: selectThread(draft, id) };
   const record = findChildRecord(draft, id);
-  if (record?.parent.thread === threadId && isEnded(record)) return { thread: null, record };
+  if (record?.parent.thread === draft.thread.id && isEnded(record)) return { live: null, record };
   return refuse("child_not_found", `you have no child ${firstCharacters(named, 64)}`);
 };
 
 /** Does an action with a child at work; otherwise says what is known of the child. */
 const withChild = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   named: string,
-  then: (child: Thread) => RequestOutcome,
+  then: (child: ThreadDraft) => RequestOutcome,
 ): RequestOutcome => {
-  const found = findOwnChild(draft, threadId, named);
+  const found = findOwnChild(draft, named);
   if ("ok" in found) return found;
-  if (found.thread !== null) return then(found.thread);
+  if (found.live !== null) return then(found.live);
   const { id, end } = found.record;
   const came = end.state === "completed" ? end.result : end.error;
   return refuse("child_ended", `${id} has ended (${end.state}): ${came ?? ""}`);
 };
 
-const liveChildView = (draft: Draft, thread: Thread): object => {
-  const { id, agent, child, run } = thread;
+const liveChildView = (draft: ThreadDraft): object => {
+  const { id, agent, child, run } = draft.thread;
   const { label, task } = child ?? { label: "", task: "" };
   const { turn: turns, spent } = run ?? { turn: 0, spent: noSpending };
-  const { state, question } = liveChildItem(thread);
+  const { state, question } = liveChildItem(draft.thread);
   return {
     child: id,
     agent,
@@ -172,7 +162,7 @@ const liveChildView = (draft: Draft, thread: Thread): object => {
     task,
     turns,
     usage: spent.usage,
-    last_text: lastTextPreview(draft, thread),
+    last_text: lastTextPreview(draft),
     question,
   };
 };
@@ -184,30 +174,28 @@ const endedChildView = ({ id, agent, label, task, end }: EndedChild): object => 
 };
 
 /** Reports the newest children of a thread, those at work first. */
-const reportAllChildren = (draft: Draft, threadId: string): string => {
+const reportAllChildren = (draft: ThreadDraft): string => {
   const live = Object.values(draft.state.threads).filter(
-    ({ parent, run }) => parent?.thread === threadId && run !== null,
+    ({ parent, run }) => parent?.thread === draft.thread.id && run !== null,
   );
   const changed = new Map(draft.children.map((record) => [record.id, record]));
   const ended = draft.context.children
-    .of(threadId)
+    .of(draft.thread.id)
     .filter(({ id }) => !live.some((thread) => thread.id === id))
     .map((record) => changed.get(record.id) ?? record)
     .filter(isEnded);
   return JSON.stringify([
-    ...live.map((thread) => liveChildView(draft, thread)),
+    ...live.map(({ id }) => liveChildView(selectThread(draft, id))),
     ...ended.map(endedChildView),
   ]);
 };
 
 /** Reports the children of a thread, or the one that is named, however old it is. */
-const reportChildren = (draft: Draft, threadId: string, named: string | null): string | Refusal => {
-  if (named === null) return reportAllChildren(draft, threadId);
-  const found = findOwnChild(draft, threadId, named);
+const reportChildren = (draft: ThreadDraft, named: string | null): string | Refusal => {
+  if (named === null) return reportAllChildren(draft);
+  const found = findOwnChild(draft, named);
   if ("ok" in found) return found;
-  return JSON.stringify([
-    found.thread === null ? endedChildView(found.record) : liveChildView(draft, found.thread),
-  ]);
+  return JSON.stringify([found.live === null ? endedChildView(found.record) : liveChildView(found.live)]);
 };
 
 const inboxLimitTexts = {
@@ -216,47 +204,41 @@ const inboxLimitTexts = {
 } as const;
 
 /** Sends a message for a child's next model call; its context and work stay. */
-const messageChild = (draft: Draft, { id: child, agent }: Thread, message: string): string | Refusal => {
+const messageChild = (draft: ThreadDraft, message: string): string | Refusal => {
+  const { id: child, agent } = draft.thread;
   const text = escapeTags(cleanText(message));
   const lack = findInboxLimit(draft, { thread: child, content: [{ type: "text", text }] });
   if (lack !== null) return refuse("limit", inboxLimitTexts[lack]);
-  notifyThread(draft, child, assignInputId(draft), text);
-  const state = isAskingCaller(threadOf(draft, child)) ? "waiting" : "running";
+  notifyThread(draft, assignInputId(draft), text);
+  const state = isAskingCaller(draft.thread) ? "waiting" : "running";
   return JSON.stringify({ child, agent, state });
 };
 
 /** Stops a child; one that has ended stays as it is. */
-const cancelOwnChild = (
-  draft: Draft,
-  threadId: string,
-  named: string,
-  reason: string | null,
-): string | Refusal => {
-  const found = findOwnChild(draft, threadId, named);
+const cancelOwnChild = (draft: ThreadDraft, named: string, reason: string | null): string | Refusal => {
+  const found = findOwnChild(draft, named);
   if ("ok" in found) return found;
-  const { thread } = found;
-  if (thread === null) return JSON.stringify({ child: found.record.id, state: found.record.end.state });
-  stopChild(draft, thread.id, reason ?? "its caller cancelled it", true);
-  return JSON.stringify({ child: thread.id, state: "cancelled" });
+  if (found.live === null) return JSON.stringify({ child: found.record.id, state: found.record.end.state });
+  stopChild(found.live, reason ?? "its caller cancelled it", true);
+  return JSON.stringify({ child: found.live.thread.id, state: "cancelled" });
 };
 
 /** Checks a call that starts other agents as a whole; then parks it and starts its children in one commit. */
 
-const isPlanned = (slot: ChildStart | ChildItem): slot is ChildStart => "parent" in slot;
+const isPlanned = (slot: ChildStart | ChildItem): slot is ChildStart => "call" in slot;
 
 /** Starts the children of a call, or answers why none starts. */
 export const startChildren = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: DraftCall,
   { tasks, on_error, answer }: StartChildren,
 ): void => {
-  const plan = planChildren(draft, threadId, call, tasks);
-  if (!plan.ok) return refuseCall(draft, threadId, call, plan);
+  const plan = planChildren(draft, call, tasks);
+  if (!plan.ok) return refuseCall(draft, call, plan);
   const bad = plan.slots.flatMap((slot) => (isPlanned(slot) ? [] : (slot.error ?? [])));
   if (on_error === "cancel" && bad.length > 0) {
     const nothing = tasks.length > 1 ? `${bad.join("; ")}. Nothing was started.` : (bad[0] ?? "");
-    answerCall(draft, threadId, call, nothing, false);
+    answerCall(draft, call, nothing, false);
     return;
   }
   const slots = plan.slots.map((slot): string | ChildItem => {
@@ -266,11 +248,11 @@ export const startChildren = (
   });
   const children = { answer, on_error, slots };
   const waiting = slots.some((slot) => typeof slot === "string");
-  if (waiting) parkCallOnChildren(draft, threadId, call, children);
+  if (waiting) parkCallOnChildren(draft, call, children);
   for (const slot of plan.slots) {
     if (isPlanned(slot)) startChild(draft, slot);
   }
   if (waiting) return;
   call.wait = { on: "thread", children, until: null };
-  answerWait(draft, threadId, call);
+  answerWait(draft, call);
 };

@@ -9,8 +9,8 @@ import { freshChild } from "../state/child.ts";
 import type { Thread, Input } from "../state/thread.ts";
 import { newThread } from "../state/thread.ts";
 import { assignTask } from "../stores/tasks.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, runOf, selectThread } from "../transaction/draft.ts";
 import { hashName } from "../../sandbox/id.ts";
 import { childItemOf } from "../context/reports.ts";
 
@@ -21,8 +21,8 @@ export interface ChildStart {
   /** Its thread, which is new or goes on from an earlier call. */
   readonly id: string;
   readonly agent: string;
-  /** The caller's thread and call. */
-  readonly parent: { readonly thread: string; readonly call: string };
+  /** The caller's call. */
+  readonly call: string;
   readonly task: string;
   readonly context: string;
   /** The agent reads this before context and task. */
@@ -39,44 +39,44 @@ const countChild = (draft: Draft, { agent, child: { root }, task }: ChildStart):
   return labelOf(agent, task, n);
 };
 
-const createChildThread = (draft: Draft, start: ChildStart): Thread => {
-  const kept = draft.state.threads[start.id];
-  const label = countChild(draft, start);
+const createChildThread = (caller: ThreadDraft, start: ChildStart): Thread => {
+  const { id, depth } = caller.thread;
+  const parent = { thread: id, call: start.call };
+  const kept = caller.state.threads[start.id];
+  const label = countChild(caller, start);
   const task = firstCharacters(start.task, 200);
   const child: Child = { ...freshChild, ...start.child, label: kept?.child?.label ?? label, task };
   if (kept !== undefined) {
-    kept.parent = start.parent;
+    kept.parent = parent;
     kept.child = child;
     return kept;
   }
-  const depth = threadOf(draft, start.parent.thread).depth + 1;
-  return newThread(start.id, start.agent, { parent: start.parent, child, depth });
+  return newThread(start.id, start.agent, { parent, child, depth: depth + 1 });
 };
 
-/** Starts a called agent. Its caller's thread must exist. */
-export const startChild = (draft: Draft, start: ChildStart): void => {
-  const { now } = draft.context;
-  const { maxContextLength } = agentOf(draft, start.parent.thread).delegation;
+/** Starts a called agent. */
+export const startChild = (caller: ThreadDraft, start: ChildStart): void => {
+  const { maxContextLength } = agentOf(caller).delegation;
   const context = truncateText(cleanText(start.context), maxContextLength);
   const task = cleanText(start.task);
-  const thread = createChildThread(draft, { ...start, task });
-  draft.state.threads[thread.id] = thread;
+  const thread = createChildThread(caller, { ...start, task });
+  caller.state.threads[thread.id] = thread;
   const record: ChildRecord = {
     id: thread.id,
     agent: thread.agent,
     label: thread.child?.label ?? "",
-    parent: start.parent,
+    parent: { thread: caller.thread.id, call: start.call },
     depth: thread.depth,
     task,
     context,
-    started_at: now,
+    started_at: caller.context.now,
     end: null,
   };
-  draft.children.push(record);
+  caller.children.push(record);
   const { taskId = null } = start.child;
-  if (taskId !== null) assignTask(draft, start.parent.thread, taskId, thread.id);
-  const input = createInput(draft, {
-    id: `in_${thread.id}_${draft.state.nextRun}`,
+  if (taskId !== null) assignTask(caller, taskId, thread.id);
+  const input = createInput(caller, {
+    id: `in_${thread.id}_${caller.state.nextRun}`,
     thread: thread.id,
     content: [{ type: "text", text: escapeTags(task) }],
     on_busy: "queue",
@@ -84,18 +84,18 @@ export const startChild = (draft: Draft, start: ChildStart): void => {
   });
   const given =
     context.trim() === "" ? [] : [`<delegation_context>\n${escapeTags(context)}\n</delegation_context>`];
-  startRun(draft, input, [...(start.preamble ?? []), ...given]);
-  narrowDeadline(draft, thread.id);
+  startRun(caller, input, [...(start.preamble ?? []), ...given]);
+  narrowDeadline(selectThread(caller, thread.id));
 };
 
 /** Returns when the time that a task's caller gave it is over; null if it gave none. */
 export const taskDeadlineOf = (draft: Draft, seconds: number | undefined): number | null =>
   seconds === undefined ? null : draft.context.now + seconds * 1_000;
 
-const narrowDeadline = (draft: Draft, threadId: string): void => {
-  const at = threadOf(draft, threadId).child?.deadline ?? null;
+const narrowDeadline = (draft: ThreadDraft): void => {
+  const at = draft.thread.child?.deadline ?? null;
   if (at === null) return;
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   run.deadline = run.deadline === null ? at : Math.min(run.deadline, at);
 };
 
@@ -123,22 +123,21 @@ export const stripIds = (text: string): string =>
 
 /** Sends a message of the runtime to a thread, which joins its run, or starts one if `main` rests. */
 export const notifyThread = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   id: string,
   text: string,
   more: Pick<Input, "question"> = {},
 ): void => {
   const content = [{ type: "text", text } as const];
-  const given = { id, thread: threadId, content, on_busy: "steer", origin: "agent", ...more } as const;
+  const given = { id, thread: draft.thread.id, content, on_busy: "steer", origin: "agent", ...more } as const;
   acceptInput(draft, createInput(draft, given));
-  startNextRun(draft, threadId);
+  startNextRun(draft);
 };
 
 /** Reports the end of a child without a waiting call once, since its id makes the message's. */
-export const notifyOfChildEnd = (draft: Draft, parentId: string, record: EndedChild): void => {
+export const notifyOfChildEnd = (draft: ThreadDraft, record: EndedChild): void => {
   const { first } = record.end;
   const whose = first === undefined ? "" : ` with the task that ${first} began and handed over`;
   const said = `An agent that worked in the background has ended${whose}.\n${JSON.stringify(childItemOf(record))}`;
-  notifyThread(draft, parentId, `in_${record.id}_${record.end.run}`, escapeTags(said));
+  notifyThread(draft, `in_${record.id}_${record.end.run}`, escapeTags(said));
 };

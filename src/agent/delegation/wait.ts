@@ -16,8 +16,9 @@ import type { ChildItem, EndedChild, ChildWait, ChildQuestion } from "../state/c
 import { isEnded } from "../state/child.ts";
 import type { Thread } from "../state/thread.ts";
 import { isChildOpen, isAskingCaller, openChildren, workingChildrenOf } from "../state/thread.ts";
-import type { Draft, DraftCall } from "../transaction/draft.ts";
-import { agentOf, changeChild, runOf, threadOf } from "../transaction/draft.ts";
+import type { RunRecord } from "../state/records.ts";
+import type { Draft, DraftCall, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, changeChild, runOf, selectCaller, selectThread } from "../transaction/draft.ts";
 import { stripIds, findChildRecord, notifyThread } from "./start.ts";
 import { childrenOf, isDue } from "../state/ask.ts";
 import { applyFileChanges, changesOf } from "../state/files.ts";
@@ -30,13 +31,8 @@ import { errorText, refuse } from "../../tools/errors.ts";
 const longestDetails = 60_000;
 
 /** Parks a call on its children; it holds no slot. */
-export const parkCallOnChildren = (
-  draft: Draft,
-  threadId: string,
-  call: DraftCall,
-  children: ChildWait,
-): void =>
-  parkCall(draft, threadId, call, { on: "thread", children, until: null }, { startedAt: draft.context.now });
+export const parkCallOnChildren = (draft: ThreadDraft, call: DraftCall, children: ChildWait): void =>
+  parkCall(draft, call, { on: "thread", children, until: null }, { startedAt: draft.context.now });
 
 /** Returns the item that the caller reads of a child at work, with its open question. */
 export const liveChildItem = (thread: Thread): ChildItem => {
@@ -92,15 +88,16 @@ const detailsOf = (slots: readonly WaitSlot[]): { readonly details?: Json } => {
 };
 
 /** Answers a call with the results of its children so far; those still at work go on by themselves. */
-export const answerWait = (draft: Draft, threadId: string, call: DraftCall): void => {
+export const answerWait = (draft: ThreadDraft, call: DraftCall): void => {
   const children = childrenOf(call.wait);
   if (children === null || call.status === "done") return;
-  for (const { id } of workingChildrenOf(draft.state, children)) changeChild(draft, id, { awaitedBy: null });
+  for (const { id } of workingChildrenOf(draft.state, children))
+    changeChild(selectThread(draft, id), { awaitedBy: null });
   const slots = children.slots.map((slot) => waitSlotOf(draft, slot));
   const durationMs = elapsedOf(draft, call);
-  if (runOf(draft, threadId).cancel !== null) {
+  if (runOf(draft).cancel !== null) {
     const result = syntheticResult(call.call, "cancelledRunning");
-    endCall(draft, threadId, call, { result, durationMs, cached: false, ...detailsOf(slots) });
+    endCall(draft, call, { result, durationMs, cached: false, ...detailsOf(slots) });
     return;
   }
   const status = waitStatusOf(
@@ -108,54 +105,47 @@ export const answerWait = (draft: Draft, threadId: string, call: DraftCall): voi
     children.on_error,
   );
   const content = contentOf(draft, children, slots);
-  const result = createCallResult(draft, threadId, call, status, content);
-  const { volatile } = agentOf(draft, threadId).tools.get(call.call.name)?.tool ?? {};
+  const result = createCallResult(draft, call, status, content);
+  const { volatile } = agentOf(draft).tools.get(call.call.name)?.tool ?? {};
   const compared = stripIds(comparableText(content, volatile));
-  endCall(draft, threadId, call, { result, durationMs, cached: false, compared, ...detailsOf(slots) });
+  endCall(draft, call, { result, durationMs, cached: false, compared, ...detailsOf(slots) });
 };
 
 /** Counts changes that a child made as its caller's, too. */
-export const countChildFiles = (draft: Draft, parentId: string, id: string): void => {
-  if (draft.state.threads[parentId]?.run == null) return;
-  const files = draft.runs.findLast(({ thread }) => thread === id)?.result;
-  if (files == null) return;
-  const { counters } = runOf(draft, parentId);
+export const countChildFiles = (caller: ThreadDraft, files: RunRecord["result"]): void => {
+  const { run } = caller.thread;
+  if (run === null || files === null) return;
+  const { counters } = run;
   const changed = changesOf({
     created: files.files_created,
     modified: files.files_modified,
     deleted: files.files_deleted,
   });
   counters.files = applyFileChanges(counters.files, changed);
-  if (changed.length > 0) recordEdit(draft, parentId);
+  if (changed.length > 0) recordEdit(caller);
 };
 
 /** Records the end of a child of a call: with `cancel` a failure stops the others; the last end answers the call. */
-export const endWaitSlot = (draft: Draft, threadId: string, call: DraftCall, ended: EndedChild): void => {
+export const endWaitSlot = (draft: ThreadDraft, call: DraftCall, ended: EndedChild): void => {
   const children = childrenOf(call.wait);
   if (children === null) return;
   const open = workingChildrenOf(draft.state, children);
   if (open.length === 0) {
-    answerWait(draft, threadId, call);
+    answerWait(draft, call);
     return;
   }
   if (children.on_error !== "cancel" || ended.end.state !== "failed") return;
   const why = `stopped, since ${childName(ended)} failed`;
   for (const { id, run } of open) {
     // If it has just handed its task over, its peer is stopped.
-    if (run === null) changeChild(draft, id, { stopped: { why, told: true } });
-    else stopChild(draft, id, why, true);
+    if (run === null) changeChild(selectThread(draft, id), { stopped: { why, told: true } });
+    else stopChild(selectThread(draft, id), why, true);
   }
 };
 
 /** Replaces a child by another thread in the call that waits for it. */
-export const replaceWaitSlot = (
-  draft: Draft,
-  threadId: string,
-  callId: string,
-  from: string,
-  to: string,
-): void => {
-  const call = findCall(draft.state.threads[threadId]?.run ?? null, callId);
+export const replaceWaitSlot = (draft: ThreadDraft, callId: string, from: string, to: string): void => {
+  const call = findCall(draft.thread.run, callId);
   const children = childrenOf(call?.wait ?? null);
   if (call === null || children === null) return;
   const slots = children.slots.map((slot) => (slot === from ? to : slot));
@@ -166,87 +156,82 @@ export const replaceWaitSlot = (
 
 /** Asks the caller of an agent: the call that waits for the agent returns, or the caller gets a message. */
 export const askCaller = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: DraftCall,
   asked: { readonly question: string; readonly options: readonly string[] },
 ): Refusal | null => {
-  const { child, parent } = threadOf(draft, threadId);
-  if (child === null || parent === null || draft.state.threads[parent.thread] === undefined)
+  const { child } = draft.thread;
+  const caller = selectCaller(draft);
+  if (child === null || caller === null)
     return refuse("no_answer", "there is no one to ask; decide yourself");
   if (child.question !== null) return refuse("conflict", "one question at a time; wait for the answer");
   const { now, random } = draft.context;
-  const until = now + agentOf(draft, parent.thread).asks.questionTimeoutMs;
+  const until = now + agentOf(caller).asks.questionTimeoutMs;
   const question: ChildQuestion = {
     id: `q_${random()}`,
     call: call.call.id,
     text: asked.question,
     options: asked.options,
   };
-  parkCall(draft, threadId, call, { on: "thread", children: null, until }, { startedAt: now });
-  changeChild(draft, threadId, { question });
-  const waiting = findCall(threadOf(draft, parent.thread).run, child.awaitedBy ?? "");
-  if (waiting !== null && waiting.status !== "done") answerWait(draft, parent.thread, waiting);
-  else notifyCallerOfQuestion(draft, threadId, parent.thread, question);
+  parkCall(draft, call, { on: "thread", children: null, until }, { startedAt: now });
+  changeChild(draft, { question });
+  const waiting = findCall(caller.thread.run, child.awaitedBy ?? "");
+  if (waiting !== null && waiting.status !== "done") answerWait(caller, waiting);
+  else notifyCallerOfQuestion(caller, draft.thread, question);
   return null;
 };
 
 /** Sends the question of a child without a waiting call as a message. */
-const notifyCallerOfQuestion = (
-  draft: Draft,
-  threadId: string,
-  parentId: string,
-  { id }: ChildQuestion,
-): void => {
-  const item = liveChildItem(threadOf(draft, threadId));
+const notifyCallerOfQuestion = (caller: ThreadDraft, child: Thread, { id }: ChildQuestion): void => {
+  const item = liveChildItem(child);
   const said = `A child of yours asks a question. Answer it with answer_child.\n${JSON.stringify(item)}`;
-  notifyThread(draft, parentId, `in_${id}`, escapeTags(said), { question: id });
+  notifyThread(caller, `in_${id}`, escapeTags(said), { question: id });
 };
 
 /** Finds the call of a child that waits for the answer to its question. */
-const findAskingCall = (draft: Draft, threadId: string): DraftCall | null => {
-  const { child, run } = threadOf(draft, threadId);
+const findAskingCall = (draft: ThreadDraft): DraftCall | null => {
+  const { child, run } = draft.thread;
   return findCall(run, child?.question?.call ?? "");
 };
 
 /** Closes the question; its call gets the answer or the reason why there is none. */
-const closeQuestion = (draft: Draft, threadId: string, text: string, ok: boolean): void => {
-  const call = findAskingCall(draft, threadId);
-  changeChild(draft, threadId, { question: null });
-  if (call !== null && call.status !== "done") answerCall(draft, threadId, call, text, ok);
+const closeQuestion = (draft: ThreadDraft, text: string, ok: boolean): void => {
+  const call = findAskingCall(draft);
+  changeChild(draft, { question: null });
+  if (call !== null && call.status !== "done") answerCall(draft, call, text, ok);
 };
 
 const noAnswerText = (sentence: string): string => errorText("no_answer", sentence);
 
 /** Closes a question that was not answered in time. */
-export const expireQuestion = (draft: Draft, threadId: string): void => {
-  const call = findAskingCall(draft, threadId);
+export const expireQuestion = (draft: ThreadDraft): void => {
+  const call = findAskingCall(draft);
   if (call?.status !== "parked" || !isDue(call.wait, draft.context.now)) return;
-  closeQuestion(draft, threadId, noAnswerText("no answer came in time; decide yourself or finish"), false);
+  closeQuestion(draft, noAnswerText("no answer came in time; decide yourself or finish"), false);
 };
 
 /** Drops the questions of a called agent's children, since the agent has nothing more to do; true if there was one. */
-export const dropQuestions = (draft: Draft, parentId: string): boolean => {
-  const asking = openChildren(draft.state, parentId).filter(isAskingCaller);
+export const dropQuestions = (draft: ThreadDraft): boolean => {
+  const asking = openChildren(draft.state, draft.thread.id).filter(isAskingCaller);
   const text = noAnswerText("your caller will not answer; decide yourself or finish");
-  for (const { id } of asking) closeQuestion(draft, id, text, false);
+  for (const { id } of asking) closeQuestion(selectThread(draft, id), text, false);
   return asking.length > 0;
 };
 
 /** Gives a child the caller's answer; the caller's call waits for the result. */
 export const answerQuestion = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: DraftCall,
-  asked: { readonly child: string; readonly question: string; readonly answer: string },
+  child: ThreadDraft,
+  asked: { readonly question: string; readonly answer: string },
 ): Refusal | null => {
-  const open = threadOf(draft, asked.child).child?.question ?? null;
+  const open = child.thread.child?.question ?? null;
   if (open?.id !== asked.question) {
     const hint = open === null ? "it has no open question" : `its open question is ${open.id}`;
     return refuse("not_found", `${asked.question} is not open; ${hint}`);
   }
-  parkCallOnChildren(draft, threadId, call, { answer: "item", on_error: "collect", slots: [asked.child] });
-  changeChild(draft, asked.child, { awaitedBy: call.call.id });
-  closeQuestion(draft, asked.child, asked.answer, true);
+  parkCallOnChildren(draft, call, { answer: "item", on_error: "collect", slots: [child.thread.id] });
+  changeChild(child, { awaitedBy: call.call.id });
+  closeQuestion(child, asked.answer, true);
   return null;
 };

@@ -5,11 +5,10 @@ import type { Agent } from "../definition/agent.ts";
 import type { Memory } from "../definition/memory.ts";
 import { formatReflections } from "../memory/reflections.ts";
 import type { Reflection } from "../state/records.ts";
-import type { Run, BriefingTopic } from "../state/run.ts";
+import type { BriefingTopic } from "../state/run.ts";
 import { runNumberOf } from "../state/run.ts";
-import type { Thread } from "../state/thread.ts";
-import type { Draft, NewMessage } from "../transaction/draft.ts";
-import { agentOf, emit, createMessage, runOf, threadOf } from "../transaction/draft.ts";
+import type { NewMessage, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, emit, createMessage, runOf, selectThread } from "../transaction/draft.ts";
 import { keepMemo, pauseForAnswer, preparingPhaseOf, resumePreparing, startPreparing } from "./preparing.ts";
 import type { ServerAnswer } from "./servers.ts";
 import {
@@ -33,39 +32,36 @@ import { truncateText } from "../../chat/truncate.ts";
 const readsMemory = ({ memory }: Agent): boolean => memory !== null && memory.recent + memory.limit > 0;
 
 /** Returns whether files are looked for: in a workspace that is in use, for an input of a person. */
-const findsFiles = (draft: Draft, { child }: Thread, { localize }: Agent): boolean =>
-  localize !== null && child === null && draft.state.sandboxed;
+const findsFiles = (draft: ThreadDraft): boolean =>
+  agentOf(draft).localize !== null && draft.thread.child === null && draft.state.sandboxed;
 
 /** Returns whether the run asks servers for their tools. */
-const needsServers = (draft: Draft, threadId: string): boolean =>
-  wantedServers(draft.state, threadId, (id) => agentOf(draft, id), draft.context.now).length > 0;
+const needsServers = (draft: ThreadDraft): boolean =>
+  wantedServers(draft.state, draft.thread.id, (id) => agentOf(selectThread(draft, id)), draft.context.now)
+    .length > 0;
 
 /**
  * Returns the topics of a run: a session's first run reads the workspace, a called run gets lessons of failures. A light
  * run, and one that only reports another's result, remember nothing and look for no files.
  */
-export const briefingTopicsOf = (
-  draft: Draft,
-  thread: Thread,
-  agent: Agent,
-  { id, inputs, light, announces }: Pick<Run, "id" | "inputs" | "light" | "announces">,
-): readonly BriefingTopic[] => {
+export const briefingTopicsOf = (draft: ThreadDraft): readonly BriefingTopic[] => {
+  const { id, inputs, light, announces } = runOf(draft);
   const { context, reflections } = draft.context.briefing;
   const isFull = !light && !announces;
   if (inputs.length === 0) return [];
   return [
-    ...(needsServers(draft, thread.id) ? (["servers"] as const) : []),
+    ...(needsServers(draft) ? (["servers"] as const) : []),
     ...(context !== null && runNumberOf(id) === 1 ? (["context"] as const) : []),
-    ...(reflections !== null && thread.child !== null ? (["reflections"] as const) : []),
-    ...(isFull && readsMemory(agent) ? (["memory"] as const) : []),
-    ...(isFull && findsFiles(draft, thread, agent) ? (["localize"] as const) : []),
+    ...(reflections !== null && draft.thread.child !== null ? (["reflections"] as const) : []),
+    ...(isFull && readsMemory(agentOf(draft)) ? (["memory"] as const) : []),
+    ...(isFull && findsFiles(draft) ? (["localize"] as const) : []),
   ];
 };
 
 /** Lets the run begin to fetch its topics; returns false if there are none. */
-export const startBriefing = (draft: Draft, threadId: string): boolean => {
-  const { briefingTopics } = runOf(draft, threadId);
-  if (briefingTopics.length > 0) startPreparing(draft, threadId, { kind: "briefing" });
+export const startBriefing = (draft: ThreadDraft): boolean => {
+  const { briefingTopics } = runOf(draft);
+  if (briefingTopics.length > 0) startPreparing(draft, { kind: "briefing" });
   return briefingTopics.length > 0;
 };
 
@@ -87,27 +83,22 @@ export interface BriefingMemory {
 }
 
 /** Inserts a message right before the one that the run is about. */
-const insertBeforeInput = (
-  draft: Draft,
-  threadId: string,
-  text: string,
-  more: Partial<NewMessage> = {},
-): void => {
-  const thread = threadOf(draft, threadId);
+const insertBeforeInput = (draft: ThreadDraft, text: string, more: Partial<NewMessage> = {}): void => {
+  const { thread } = draft;
   const input = thread.chat.at(-1);
   if (input === undefined) return;
   const parts = [{ type: "text", text }] as const;
   const place = viewPlaceOf(input) - 0.5;
-  const message = createMessage(draft, thread, { place, role: "user", origin: "agent", parts, ...more });
+  const message = createMessage(draft, { place, role: "user", origin: "agent", parts, ...more });
   thread.chat = [...thread.chat.slice(0, -1), message, input];
   thread.tokens += message.tokens;
   thread.nextPos += 1;
-  emit(draft, threadId, "message_added", { message, final: false });
+  emit(draft, "message_added", { message, final: false });
 };
 
-const reportUnavailable = (draft: Draft, threadId: string, want: BriefingTopic, what: string): void => {
+const reportUnavailable = (draft: ThreadDraft, want: BriefingTopic, what: string): void => {
   const message = `${what}; the run goes on without it`;
-  emit(draft, threadId, "error", { code: `${want}_unavailable`, message, retryable: true });
+  emit(draft, "error", { code: `${want}_unavailable`, message, retryable: true });
 };
 
 const longestMemoryNote = 16_384;
@@ -162,70 +153,64 @@ const memoryNote = (
   return { text: `<memory>\n${body}\n</memory>`, memories };
 };
 
-const insertMemoryNote = (
-  draft: Draft,
-  threadId: string,
-  { recent, recalled, wordsOnly }: BriefingMemory,
-): void => {
+const insertMemoryNote = (draft: ThreadDraft, { recent, recalled, wordsOnly }: BriefingMemory): void => {
   const lost = [...(recent === null ? ["what is recent"] : []), ...(recalled === null ? ["what fits"] : [])];
   if (lost.length > 0)
-    reportUnavailable(draft, threadId, "memory", `memory could not be read in time: ${lost.join(" and ")}`);
+    reportUnavailable(draft, "memory", `memory could not be read in time: ${lost.join(" and ")}`);
   else if (wordsOnly)
-    reportUnavailable(draft, threadId, "memory", "embeddings were unavailable; memory was searched by words");
+    reportUnavailable(draft, "memory", "embeddings were unavailable; memory was searched by words");
   const note = memoryNote(recent ?? [], recalled ?? []);
-  if (note !== null) insertBeforeInput(draft, threadId, note.text, { memories: note.memories });
+  if (note !== null) insertBeforeInput(draft, note.text, { memories: note.memories });
 };
 
 /** Names the found files in a note, within its size. */
-const insertLocalizeNote = (draft: Draft, threadId: string, found: readonly LocalizedFile[]): void => {
+const insertLocalizeNote = (draft: ThreadDraft, found: readonly LocalizedFile[]): void => {
   const note = localizeNote(found);
   if (note === null) return;
   const by = { origin: "effect", sender: "localize", reason: "localize", marks: ["note"] } as const;
-  insertBeforeInput(draft, threadId, note.text, by);
-  emit(draft, threadId, "localization_done", { files: note.files });
+  insertBeforeInput(draft, note.text, by);
+  emit(draft, "localization_done", { files: note.files });
 };
 
 /** How often a run asks a person to sign in at a server: once, and for wider scopes. */
 const mostLogins = 3;
 
 /** Returns the keys under which the asks of a run to sign in at a server keep their answers, in order. */
-const loginKeysOf = (draft: Draft, threadId: string, server: string): readonly string[] =>
-  Object.keys(preparingPhaseOf(runOf(draft, threadId))?.memo ?? {}).filter((key) =>
-    key.startsWith(`login ${server} `),
-  );
+const loginKeysOf = (draft: ThreadDraft, server: string): readonly string[] =>
+  Object.keys(preparingPhaseOf(runOf(draft))?.memo ?? {}).filter((key) => key.startsWith(`login ${server} `));
 
 /** Returns whether somebody is asked to sign in at a server; if they were and did not, records that they declined. */
-const checkLoginOrDecline = (draft: Draft, threadId: string, server: string): boolean => {
+const checkLoginOrDecline = (draft: ThreadDraft, server: string): boolean => {
   const { interactive, asks } = draft.state;
   if (!interactive || Object.keys(asks).length >= mostOpenAsks) return false;
   if (serverLinkOf(draft.state, server).declined === true) return false;
-  const keys = loginKeysOf(draft, threadId, server);
-  const answer = preparingPhaseOf(runOf(draft, threadId))?.memo[keys.at(-1) ?? ""];
+  const keys = loginKeysOf(draft, server);
+  const answer = preparingPhaseOf(runOf(draft))?.memo[keys.at(-1) ?? ""];
   if (keys.length === 0 || (answer === "approve" && keys.length < mostLogins)) return true;
   declineLogin(draft, server);
   return false;
 };
 
 /** Asks a person to sign in; afterwards the run asks the servers again. */
-const askForLogin = (draft: Draft, threadId: string, server: string, url: string): void => {
-  const { timeoutMs } = agentOf(draft, threadId).asks;
-  const asked = loginKeysOf(draft, threadId, server).length;
+const askForLogin = (draft: ThreadDraft, server: string, url: string): void => {
+  const { timeoutMs } = agentOf(draft).asks;
+  const asked = loginKeysOf(draft, server).length;
   const key = `login ${server} ${asked}`;
-  const { startedAt = 0 } = preparingPhaseOf(runOf(draft, threadId)) ?? {};
+  const { startedAt = 0 } = preparingPhaseOf(runOf(draft)) ?? {};
   if (asked === 0 && hasSignedInSince(draft.state, server, startedAt)) {
-    keepMemo(draft, threadId, key, "approve");
-    resumePreparing(draft, threadId);
+    keepMemo(draft, key, "approve");
+    resumePreparing(draft);
     return;
   }
   const authorization = { server, url, login: true } as const;
-  pauseForAnswer(draft, threadId, { key, fallback: "", timeoutMs }, { authorization });
-  reportLogin(draft, threadId, server);
+  pauseForAnswer(draft, { key, fallback: "", timeoutMs }, { authorization });
+  reportLogin(draft, server);
 };
 
 /** Keeps what the servers answered; returns false if a person has to sign in at one of them before the run goes on. */
-const settleServers = (draft: Draft, threadId: string, answers: readonly ServerAnswer[]): boolean => {
+const settleServers = (draft: ThreadDraft, answers: readonly ServerAnswer[]): boolean => {
   const waiting = answers.flatMap((answer) =>
-    !answer.ok && answer.login !== undefined && checkLoginOrDecline(draft, threadId, answer.server)
+    !answer.ok && answer.login !== undefined && checkLoginOrDecline(draft, answer.server)
       ? [{ server: answer.server, login: answer.login }]
       : [],
   );
@@ -234,33 +219,28 @@ const settleServers = (draft: Draft, threadId: string, answers: readonly ServerA
   const held = new Set(waiting.map(({ server }) => server));
   applyServerAnswers(
     draft,
-    threadId,
     answers.filter(({ server }) => !held.has(server)),
   );
   if (first === undefined) return true;
-  askForLogin(draft, threadId, first.server, first.login);
+  askForLogin(draft, first.server, first.login);
   return false;
 };
 
 /** Adds the fetched briefing to the chat and lets the run go on. */
 export const applyBriefing = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { context, reflections, memory, localize, servers }: BriefingResult,
 ): void => {
-  if (preparingPhaseOf(runOf(draft, threadId)) === null) return;
+  if (preparingPhaseOf(runOf(draft)) === null) return;
   const late = "could not be read in time";
-  if (context === null)
-    reportUnavailable(draft, threadId, "context", `the project context of the workspace ${late}`);
-  if (reflections === null)
-    reportUnavailable(draft, threadId, "reflections", `the lessons of earlier tasks ${late}`);
+  if (context === null) reportUnavailable(draft, "context", `the project context of the workspace ${late}`);
+  if (reflections === null) reportUnavailable(draft, "reflections", `the lessons of earlier tasks ${late}`);
   if (typeof context === "string" && context !== "") draft.state.external = { text: context };
-  if (reflections != null && reflections.length > 0)
-    insertBeforeInput(draft, threadId, formatReflections(reflections));
-  if (memory !== undefined) insertMemoryNote(draft, threadId, memory);
-  if (localize != null) insertLocalizeNote(draft, threadId, localize);
-  const run = runOf(draft, threadId);
-  if (servers !== undefined && !settleServers(draft, threadId, servers)) {
+  if (reflections != null && reflections.length > 0) insertBeforeInput(draft, formatReflections(reflections));
+  if (memory !== undefined) insertMemoryNote(draft, memory);
+  if (localize != null) insertLocalizeNote(draft, localize);
+  const run = runOf(draft);
+  if (servers !== undefined && !settleServers(draft, servers)) {
     run.briefingTopics = ["servers"];
     return;
   }

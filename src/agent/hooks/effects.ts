@@ -15,8 +15,8 @@ import { mergeFiles } from "../state/files.ts";
 import { findTaskMessage } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, recordEffects, runOf, threadOf, runHook } from "../transaction/draft.ts";
+import type { ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, emit, recordEffects, runOf, runHook } from "../transaction/draft.ts";
 import { remainingContextTokens, requestTokens } from "../transaction/next-request.ts";
 
 /** Effects run inside a transition: their edits, state and events share the commit of the step. */
@@ -101,14 +101,13 @@ interface EffectView {
 }
 
 const effectViewFor = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   phase: EffectPhase,
   target: ModelTarget | null,
   last: EffectView | null,
 ): EffectView => {
   if (last?.target === target) return last;
-  const agent = agentOf(draft, threadId);
+  const agent = agentOf(draft);
   const live = {
     phase,
     force: null,
@@ -117,7 +116,7 @@ const effectViewFor = (
     complete: waitForever,
     ask: waitForever,
   };
-  return { target, context: createEffectContext(draft.state, threadId, { agent, target }, live) };
+  return { target, context: createEffectContext(draft.state, draft.thread.id, { agent, target }, live) };
 };
 
 /** The stored state of an effect. */
@@ -126,45 +125,43 @@ export const effectState = ({ effects }: Thread, { key, effect }: BoundEffect): 
 
 /** Ends the run, naming the effect, and returns true; a failed built-in shrinker is only skipped and reported. */
 export const failEffect = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { effect, custom }: Pick<BoundEffect, "effect" | "custom">,
   message: string,
 ): boolean => {
   const error = `${effect.kind}: ${message}`;
   if (!custom && effect.order === "shrink") {
-    emit(draft, threadId, "error", { code: "effect_skipped", message: error, retryable: true });
+    emit(draft, "error", { code: "effect_skipped", message: error, retryable: true });
     return false;
   }
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   run.phase = { at: "ready" };
   run.stop = { reason: "effect_failed", error };
   return true;
 };
 
-const isCompactionStrategy = (draft: Draft, threadId: string, effect: Effect): boolean =>
-  effect === agentOf(draft, threadId).effects.compaction?.effect;
+const isCompactionStrategy = (draft: ThreadDraft, effect: Effect): boolean =>
+  effect === agentOf(draft).effects.compaction?.effect;
 
 const emitNotices = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { effect }: BoundEffect,
   force: ForceReason | null,
   { notify = [] }: EffectResult<Json>,
 ): void => {
   for (const notice of notify) {
-    if (notice.event === "status_update") emit(draft, threadId, "status_update", notice.data);
-    else emit(draft, threadId, "compaction", { ...notice.data, effect: force?.why ?? effect.kind });
+    if (notice.event === "status_update") emit(draft, "status_update", notice.data);
+    else emit(draft, "compaction", { ...notice.data, effect: force?.why ?? effect.kind });
   }
   const stages = notify.flatMap((notice) => (notice.event === "compaction" ? [notice.data] : []));
   const shrunk = stages.filter(
     ({ stage, tokens_before, tokens_after }) => stage !== "failed" && tokens_after < tokens_before,
   ).length;
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   const { counters } = run;
   if (shrunk > 0) counters.compactions += shrunk;
-  if (stages.some(({ retired }) => retired !== null)) markCompaction(draft, threadId);
-  if (stages.length > 0 && isCompactionStrategy(draft, threadId, effect)) run.compacted = true;
+  if (stages.some(({ retired }) => retired !== null)) markCompaction(draft);
+  if (stages.length > 0 && isCompactionStrategy(draft, effect)) run.compacted = true;
 };
 
 /** Returns the reason for an effect's edit: what forced it, the stage it reached, or its phase. */
@@ -174,64 +171,61 @@ const reasonOf = (
 ): string => force?.why ?? notify.findLast((notice) => notice.event === "compaction")?.data.stage ?? phase;
 
 /** Stores the state of an effect; one that lasts beyond a run is also logged, so that a rewind finds it. */
-const putEffectState = (draft: Draft, threadId: string, { effect, key }: BoundEffect, state: Json): void => {
-  const thread = threadOf(draft, threadId);
+const putEffectState = (draft: ThreadDraft, { effect, key }: BoundEffect, state: Json): void => {
+  const { thread } = draft;
   if (thread.effects[key] === state) return;
   thread.effects = { ...thread.effects, [key]: state };
   if (effect.state?.reset !== "never") return;
-  const { before, after } = agentOf(draft, threadId).effects;
+  const { before, after } = agentOf(draft).effects;
   const brief = new Set(
     [...before, ...after].flatMap((each) => (each.effect.state?.reset === "run" ? each.key : [])),
   );
   const lasting = Object.entries(thread.effects).filter(([name]) => !brief.has(name));
-  recordEffects(draft, threadId, Object.fromEntries(lasting));
+  recordEffects(draft, Object.fromEntries(lasting));
 };
 
 /** Applies the checked result of an effect, which may stop the run. */
 export const applyEffectResult = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   bound: BoundEffect,
   context: Pick<EffectContext, "phase" | "view" | "force">,
   result: EffectResult<Json>,
 ): void => {
   const { effect } = bound;
   const { edits = [], state, tools, stop } = result;
-  const thread = threadOf(draft, threadId);
-  const before = tokensOf(draft, thread);
+  const before = tokensOf(draft);
   const { phase, view } = context;
   const reason = reasonOf(context, result);
   const editor = { kind: effect.kind, reason, seen: view, later: phase === "after_complete" };
-  const counts = applyEdits(draft, threadId, editor, edits);
-  if (state !== undefined) putEffectState(draft, threadId, bound, state);
+  const counts = applyEdits(draft, editor, edits);
+  if (state !== undefined) putEffectState(draft, bound, state);
   const hides = tools !== undefined && phase === "before_complete";
-  const hidden = hides ? hideTools(draft, threadId, effect.kind, tools.hide) : 0;
-  const run = runOf(draft, threadId);
+  const hidden = hides ? hideTools(draft, effect.kind, tools.hide) : 0;
+  const run = runOf(draft);
   const stopped = stop !== undefined && run.stop === null;
   if (hidden > 0 || stopped || counts.injected + counts.overlaid + counts.retired > 0)
-    emit(draft, threadId, "effect_applied", {
+    emit(draft, "effect_applied", {
       kind: effect.kind,
       phase,
       ...counts,
       hidden,
       stopped,
       tokens_before: before,
-      tokens_after: tokensOf(draft, thread),
+      tokens_after: tokensOf(draft),
     });
-  emitNotices(draft, threadId, bound, context.force, result);
+  emitNotices(draft, bound, context.force, result);
   if (stopped) run.stop = { reason: stop.reason, error: stop.message };
 };
 
-const tokensOf = (draft: Draft, thread: Thread): number =>
-  requestTokens(agentOf(draft, thread.id), thread, thread.run as Run);
+const tokensOf = (draft: ThreadDraft): number => requestTokens(agentOf(draft), draft.thread, runOf(draft));
 
 /** Hides tools from the turn; returns the number of those that were declared so far. */
-const hideTools = (draft: Draft, threadId: string, kind: string, hide: readonly string[]): number => {
-  const run = runOf(draft, threadId);
+const hideTools = (draft: ThreadDraft, kind: string, hide: readonly string[]): number => {
+  const run = runOf(draft);
   const fresh = new Set(hide.filter((name) => !Object.hasOwn(run.hidden, name)));
   if (fresh.size === 0) return 0;
   run.hidden = { ...run.hidden, ...Object.fromEntries([...fresh].map((name) => [name, kind])) };
-  return agentOf(draft, threadId).specs.filter(({ name }) => fresh.has(name)).length;
+  return agentOf(draft).specs.filter(({ name }) => fresh.has(name)).length;
 };
 
 const isPromise = (value: unknown): value is Promise<unknown> =>
@@ -239,14 +233,13 @@ const isPromise = (value: unknown): value is Promise<unknown> =>
 
 /** Runs one effect; a null result means a promise, which must be awaited outside the transition. */
 const tryEffect = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   context: EffectContext,
   bound: BoundEffect,
 ): Outcome<EffectResult<Json> | null> =>
-  runHook(draft, threadId, bound.effect.kind, () => {
+  runHook(draft, bound.effect.kind, () => {
     const { effect, params, custom } = bound;
-    const result = effect.run(context, params, effectState(threadOf(draft, threadId), bound));
+    const result = effect.run(context, params, effectState(draft.thread, bound));
     if (!isPromise(result)) return checkEffectResult(result, custom);
     result.catch(() => {});
     return null;
@@ -258,8 +251,7 @@ type PhaseEnd = "done" | "ended" | { readonly pending: number };
 
 /** Runs the effects of a phase until its end, until one must be awaited, or until the run ends. */
 const runEffectPhase = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   phase: EffectPhase,
   effects: readonly BoundEffect[],
   from: number,
@@ -268,41 +260,41 @@ const runEffectPhase = (
   for (const [at, bound] of effects.entries()) {
     if (at < from) continue;
     // A turn runs the compaction strategy at most once.
-    if (runOf(draft, threadId).compacted && isCompactionStrategy(draft, threadId, bound.effect)) continue;
-    snapshot = effectViewFor(draft, threadId, phase, bound.target, snapshot);
+    if (runOf(draft).compacted && isCompactionStrategy(draft, bound.effect)) continue;
+    snapshot = effectViewFor(draft, phase, bound.target, snapshot);
     const { context } = snapshot;
-    const outcome = tryEffect(draft, threadId, context, bound);
+    const outcome = tryEffect(draft, context, bound);
     if ("thrown" in outcome) {
-      if (failEffect(draft, threadId, bound, outcome.thrown)) return "ended";
+      if (failEffect(draft, bound, outcome.thrown)) return "ended";
       continue;
     }
     const { given } = outcome;
     if (given === null) return { pending: at };
     if (isEmpty(given)) continue;
-    applyEffectResult(draft, threadId, bound, context, given);
+    applyEffectResult(draft, bound, context, given);
     snapshot = null;
   }
-  return runOf(draft, threadId).stop === null ? "done" : "ended";
+  return runOf(draft).stop === null ? "done" : "ended";
 };
 
 /** Runs the before-effects of the open turn from `from` on. */
-export const runBeforeEffects = (draft: Draft, threadId: string, from: number): PhaseEnd =>
-  runEffectPhase(draft, threadId, "before_complete", agentOf(draft, threadId).effects.before, from);
+export const runBeforeEffects = (draft: ThreadDraft, from: number): PhaseEnd =>
+  runEffectPhase(draft, "before_complete", agentOf(draft).effects.before, from);
 
 /** Runs the after-effects on a reply that was just stored; they answer at once, and each may stop the run. */
-export const runAfterEffects = (draft: Draft, threadId: string): void => {
-  const { after } = agentOf(draft, threadId).effects;
-  const end = runEffectPhase(draft, threadId, "after_complete", after, 0);
+export const runAfterEffects = (draft: ThreadDraft): void => {
+  const { after } = agentOf(draft).effects;
+  const end = runEffectPhase(draft, "after_complete", after, 0);
   const late = typeof end === "string" ? undefined : after[end.pending];
   if (late !== undefined)
-    failEffect(draft, threadId, late, "an after_complete effect must answer at once, not with a promise");
+    failEffect(draft, late, "an after_complete effect must answer at once, not with a promise");
 };
 
 /** Resets effect state that lasts for one run only. */
-export const resetEffects = (draft: Draft, threadId: string): void => {
-  const { before, after } = agentOf(draft, threadId).effects;
+export const resetEffects = (draft: ThreadDraft): void => {
+  const { before, after } = agentOf(draft).effects;
   const gone = [...before, ...after].filter(({ effect }) => effect.state?.reset === "run");
-  const thread = threadOf(draft, threadId);
+  const { thread } = draft;
   const { effects } = thread;
   if (!gone.some(({ key }) => key in effects)) return;
   const kept = Object.entries(effects).filter(([key]) => !gone.some((bound) => bound.key === key));

@@ -16,34 +16,34 @@ import type {
 import type { Run } from "../state/run.ts";
 import type { Session } from "../state/session.ts";
 import { openAskOf } from "../state/ask.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, runOf, threadOf, emit } from "../transaction/draft.ts";
+import type { ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, runOf, emit } from "../transaction/draft.ts";
 import { applyEffectResult } from "./effects.ts";
 import { stopExecs } from "../calls/background-commands.ts";
 import { isVerificationOpen } from "../state/phase.ts";
 import { isSteeredByPerson } from "../state/thread.ts";
 
 /** Leaves a question of an effect unanswered: its default applies, and the effect goes on. */
-export const skipQuestion = (draft: Draft, threadId: string): void => {
-  const wait = openAskOf(preparingPhaseOf(threadOf(draft, threadId).run)?.wait ?? null);
+export const skipQuestion = (draft: ThreadDraft): void => {
+  const wait = openAskOf(preparingPhaseOf(draft.thread.run)?.wait ?? null);
   if (wait === null) return;
-  cancelAsk(draft, threadId, wait.ask);
-  pauseStep(draft, threadId, { ...wait, until: draft.context.now });
+  cancelAsk(draft, wait.ask);
+  pauseStep(draft, { ...wait, until: draft.context.now });
 };
 
 /** Returns the phase of a run that is preparing; null if it is not. */
 export const preparingPhaseOf = (run: Run | null): PreparingPhase | null =>
   run?.phase.at === "preparing" ? run.phase : null;
 
-const changePreparing = (draft: Draft, threadId: string, fields: Partial<PreparingPhase>): void => {
-  const phase = preparingPhaseOf(runOf(draft, threadId));
-  if (phase !== null) runOf(draft, threadId).phase = { ...phase, ...fields };
+const changePreparing = (draft: ThreadDraft, fields: Partial<PreparingPhase>): void => {
+  const phase = preparingPhaseOf(runOf(draft));
+  if (phase !== null) runOf(draft).phase = { ...phase, ...fields };
 };
 
 /** Starts work outside the commit; the model attempt that follows it has the number `attempt`. */
-export const startPreparing = (draft: Draft, threadId: string, work: PreparedWork, attempt = 1): void => {
+export const startPreparing = (draft: ThreadDraft, work: PreparedWork, attempt = 1): void => {
   const { epoch, now } = draft.context;
-  runOf(draft, threadId).phase = {
+  runOf(draft).phase = {
     at: "preparing",
     work,
     attempt,
@@ -76,48 +76,41 @@ export const forceOf = (work: PreparedWork): ForceReason | null =>
 export const mostOverflows = 4;
 
 /** Starts the strategy, since the request was refused as too long for the `count`-th time in its turn. */
-export const startOverflowCompaction = (
-  draft: Draft,
-  threadId: string,
-  count: number,
-  attempt: number,
-): void => {
-  runOf(draft, threadId).overflows = count;
-  startPreparing(draft, threadId, { kind: "compaction", force: { why: "overflow", count } }, attempt);
+export const startOverflowCompaction = (draft: ThreadDraft, count: number, attempt: number): void => {
+  runOf(draft).overflows = count;
+  startPreparing(draft, { kind: "compaction", force: { why: "overflow", count } }, attempt);
 };
 
 /** Compacts the chat after a request that was too long, to ask again; false if that was tried often enough. */
-export const compactOverflow = (draft: Draft, threadId: string, attempt: number): boolean => {
-  const { overflows, cancel } = runOf(draft, threadId);
+export const compactOverflow = (draft: ThreadDraft, attempt: number): boolean => {
+  const { overflows, cancel } = runOf(draft);
   const count = overflows + 1;
-  if (count > mostOverflows || cancel !== null || agentOf(draft, threadId).effects.compaction === null)
-    return false;
-  startOverflowCompaction(draft, threadId, count, attempt);
+  if (count > mostOverflows || cancel !== null || agentOf(draft).effects.compaction === null) return false;
+  startOverflowCompaction(draft, count, attempt);
   return true;
 };
 
 /** Runs the work again from the start after its wait; answers to what it asked before are stored. */
-export const resumePreparing = (draft: Draft, threadId: string): void => {
-  const phase = preparingPhaseOf(runOf(draft, threadId));
+export const resumePreparing = (draft: ThreadDraft): void => {
+  const phase = preparingPhaseOf(runOf(draft));
   if (phase === null) return;
   const { epoch, now } = draft.context;
   // The time in which a person was asked does not count.
   const startedAt = phase.wait?.on === "ask" ? now : phase.startedAt;
-  changePreparing(draft, threadId, { epoch, startedAt, wait: null, round: phase.round + 1 });
+  changePreparing(draft, { epoch, startedAt, wait: null, round: phase.round + 1 });
 };
 
 /** Keeps the reply to a call or question of the effect, or the number of its tries so far. */
-export const keepMemo = (draft: Draft, threadId: string, key: string, value: EffectMemo): void => {
-  const phase = preparingPhaseOf(runOf(draft, threadId));
+export const keepMemo = (draft: ThreadDraft, key: string, value: EffectMemo): void => {
+  const phase = preparingPhaseOf(runOf(draft));
   if (phase === null) return;
-  changePreparing(draft, threadId, { memo: { ...phase.memo, [key]: value }, call: null });
-  runOf(draft, threadId).counters.deadAttempts = 0;
+  changePreparing(draft, { memo: { ...phase.memo, [key]: value }, call: null });
+  runOf(draft).counters.deadAttempts = 0;
 };
 
 /** Asks a person and lets the work wait; the fallback is kept until there is an answer. */
 export const pauseForAnswer = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   {
     key,
     fallback,
@@ -125,23 +118,22 @@ export const pauseForAnswer = (
   }: { readonly key: string; readonly fallback: string; readonly timeoutMs: number },
   subject: AskSubject,
 ): void => {
-  const { id: ask } = openAsk(draft, threadId, "", timeoutMs, subject);
-  keepMemo(draft, threadId, key, fallback);
-  pauseStep(draft, threadId, { on: "ask", ask, key, until: null });
+  const { id: ask } = openAsk(draft, "", timeoutMs, subject);
+  keepMemo(draft, key, fallback);
+  pauseStep(draft, { on: "ask", ask, key, until: null });
 };
 
 /** Starts an effect that has to be awaited. A stop of an earlier one ends the run only when the phase is done. */
-export const prepareEffect = (draft: Draft, threadId: string, index: number): void => {
-  const run = runOf(draft, threadId);
-  startPreparing(draft, threadId, { kind: "effect", index });
-  changePreparing(draft, threadId, { stop: run.stop });
+export const prepareEffect = (draft: ThreadDraft, index: number): void => {
+  const run = runOf(draft);
+  startPreparing(draft, { kind: "effect", index });
+  changePreparing(draft, { stop: run.stop });
   run.stop = null;
 };
 
 /** Applies the result of an effect after an earlier effect's stop; returns false if the run ends at once. */
 export const applyPreparedResult = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   bound: BoundEffect,
   {
     phase: { work, stop: held },
@@ -149,20 +141,20 @@ export const applyPreparedResult = (
   }: { readonly phase: PreparingPhase; readonly view: readonly Message[] },
   result: EffectResult<Json>,
 ): boolean => {
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   const force = forceOf(work);
   const { stop: others } = run;
   run.stop ??= held;
-  applyEffectResult(draft, threadId, bound, { phase: "before_complete", view, force }, result);
+  applyEffectResult(draft, bound, { phase: "before_complete", view, force }, result);
   const { cancel, stop, turnSince } = run;
   const ends = force === null ? others : stop;
   return cancel === null && ends === null && (force?.why !== "api" || turnSince !== null);
 };
 
 /** Fails the run: its request is too long, and compaction found nothing to leave out. */
-export const failContextOverflow = (draft: Draft, threadId: string): void => {
+export const failContextOverflow = (draft: ThreadDraft): void => {
   const error = "the history does not fit the model's context window, and nothing more can be left out";
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   run.phase = { at: "ready" };
   run.stop = { reason: "context_length_exceeded", error };
 };
@@ -186,53 +178,53 @@ export const describeCheck = (
 });
 
 /** Returns whether the run has edits that are checked before it goes on. */
-const hasEditsToCheck = (draft: Draft, threadId: string): boolean => {
-  const { cancel, stop, verification, turnWork } = runOf(draft, threadId);
+const hasEditsToCheck = (draft: ThreadDraft): boolean => {
+  const { cancel, stop, verification, turnWork } = runOf(draft);
   if (cancel !== null || stop !== null || verification?.of === "nothing") return false;
-  return turnWork.edited && agentOf(draft, threadId).verification?.afterEdit === true;
+  return turnWork.edited && agentOf(draft).verification?.afterEdit === true;
 };
 
 /**
  * If a turn that is about to close has edits to check, lets what follows wait for the check and returns true.
  * A person who steers comes first: the edits are checked when the next turn closes.
  */
-export const deferToVerification = (draft: Draft, threadId: string, next: AfterVerification): boolean => {
-  if (!hasEditsToCheck(draft, threadId)) return false;
-  const run = runOf(draft, threadId);
-  const steered = isSteeredByPerson(threadOf(draft, threadId));
+export const deferToVerification = (draft: ThreadDraft, next: AfterVerification): boolean => {
+  if (!hasEditsToCheck(draft)) return false;
+  const run = runOf(draft);
+  const steered = isSteeredByPerson(draft.thread);
   const repairs = run.verification?.of === "edits" ? run.verification.repairs : 0;
   run.verification = steered ? null : { of: "edits", repairs, next };
   return !steered;
 };
 
 /** Begins the check: its command is found and started outside the commit. */
-export const startVerification = (draft: Draft, threadId: string, broad = false): void => {
-  const { verification } = runOf(draft, threadId);
+export const startVerification = (draft: ThreadDraft, broad = false): void => {
+  const { verification } = runOf(draft);
   const first = verification?.of === "breach" ? "breach" : "edits";
-  startPreparing(draft, threadId, { kind: "verification", what: broad ? "broad" : first, command: null });
+  startPreparing(draft, { kind: "verification", what: broad ? "broad" : first, command: null });
 };
 
 /** Records that the command is about to start; after a crash it is found again by what is stored here. */
-export const startCheckCommand = (draft: Draft, threadId: string, command: CheckCommand): void => {
-  const run = runOf(draft, threadId);
+export const startCheckCommand = (draft: ThreadDraft, command: CheckCommand): void => {
+  const run = runOf(draft);
   const phase = preparingPhaseOf(run);
   const work = verificationWorkOf(run);
   if (phase === null || work === null) return;
   const started = { ...work, command };
   run.phase = { ...phase, work: started };
-  emit(draft, threadId, "verify", { state: "started", ...describeCheck(started, run.verification) });
+  emit(draft, "verify", { state: "started", ...describeCheck(started, run.verification) });
 };
 
 /**
  * Skips the check, since the run is cancelled, steered or ended, and ends a command under way. The edits of a
  * run that goes on stay unchecked until its next turn closes.
  */
-export const skipVerification = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+export const skipVerification = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   if (!isVerificationOpen(run)) return;
   const work = verificationWorkOf(run);
   if (work !== null && work.command !== null) {
-    emit(draft, threadId, "verify", { state: "skipped", ...describeCheck(work, run.verification) });
+    emit(draft, "verify", { state: "skipped", ...describeCheck(work, run.verification) });
     stopExecs(draft, [work.command.exec]);
   }
   if (work !== null) run.phase = { at: "ready" };

@@ -6,8 +6,8 @@ import { canonicalJson } from "../../tools/canonical.ts";
 import type { Agent } from "../definition/agent.ts";
 import type { DataOf } from "../state/events.ts";
 import type { ServerLink, ServerTool, Session } from "../state/session.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, emit, runOf } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, emit, runOf, selectThread } from "../transaction/draft.ts";
 import type { Json } from "../../chat/message.ts";
 
 /** Keeps what a session knows of its MCP servers. */
@@ -170,10 +170,10 @@ export const keepConnection = (
   if (canonicalJson(kept) !== canonicalJson(link)) setLink(draft, server, kept);
 };
 
-const reportStatus = (draft: Draft, threadId: string, status: DataOf<"mcp_status">): void => {
+const reportStatus = (draft: ThreadDraft, status: DataOf<"mcp_status">): void => {
   const { error } = status;
   const shown = error === undefined ? {} : { error: firstCharacters(error, longestError) };
-  emit(draft, threadId, "mcp_status", { ...status, ...shown });
+  emit(draft, "mcp_status", { ...status, ...shown });
 };
 
 const isSameList = (before: readonly ServerTool[], after: readonly ServerTool[]): boolean =>
@@ -204,12 +204,11 @@ const changeSentence = (
 };
 
 const reportList = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   before: readonly ServerTool[],
   { server, tools, omitted, changes }: Extract<ServerAnswer, { ok: true }>,
 ): void => {
-  reportStatus(draft, threadId, {
+  reportStatus(draft, {
     server,
     state: "connected",
     tools: tools.filter(({ quarantined }) => quarantined === undefined).map(({ name }) => name),
@@ -217,7 +216,7 @@ const reportList = (
   });
   if (changes.length === 0) return;
   const sentences = changes.map((change) => changeSentence(change, before, tools));
-  reportStatus(draft, threadId, {
+  reportStatus(draft, {
     server,
     state: "quarantined",
     tools: changes.map(({ tool }) => tool),
@@ -225,38 +224,37 @@ const reportList = (
   });
 };
 
-const applyList = (draft: Draft, threadId: string, answer: Extract<ServerAnswer, { ok: true }>): void => {
+const applyList = (draft: ThreadDraft, answer: Extract<ServerAnswer, { ok: true }>): void => {
   const { server, tools } = answer;
   const link = serverLinkOf(draft.state, server);
   const before = toolsOf(draft.state, server);
   const isKnown = link.listedAt !== null;
-  if (isKnown && isInUse(draft.state, threadId, server, (id) => agentOf(draft, id))) {
+  if (isKnown && isInUse(draft.state, draft.thread.id, server, (id) => agentOf(selectThread(draft, id)))) {
     const listChanged = !isSameList(before, tools);
-    if (link.failures > 0) applyServerReport(draft, threadId, server, { listChanged, failure: null });
+    if (link.failures > 0) applyServerReport(draft, server, { listChanged, failure: null });
     return;
   }
   const { connection, earlier } = link;
   setLink(draft, server, { ...newLink, connection, earlier, listedAt: draft.context.now });
   const isSame = isKnown && isSameList(before, tools);
   if (!isSame) draft.state.serverTools = { ...draft.state.serverTools, [server]: tools };
-  if (!isSame || link.failures > 0) reportList(draft, threadId, before, answer);
+  if (!isSame || link.failures > 0) reportList(draft, before, answer);
 };
 
 const applyFailure = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { server, state, reason }: Pick<Extract<ServerAnswer, { ok: false }>, "server" | "state" | "reason">,
 ): void => {
   const link = serverLinkOf(draft.state, server);
   // Calls that were under way when the server failed say nothing new.
   if (draft.context.now < link.retryAt) return;
   setLink(draft, server, failedLink(link, draft.context.now));
-  if (link.failures === 0) reportStatus(draft, threadId, { server, state, error: reason });
+  if (link.failures === 0) reportStatus(draft, { server, state, error: reason });
 };
 
 /** Reports that the server waits for a person to sign in. */
-export const reportLogin = (draft: Draft, threadId: string, server: string): void =>
-  reportStatus(draft, threadId, { server, state: "auth_needed", error: "a person must sign in first" });
+export const reportLogin = (draft: ThreadDraft, server: string): void =>
+  reportStatus(draft, { server, state: "auth_needed", error: "a person must sign in first" });
 
 /** Records that a person was asked to sign in and did not. */
 export const declineLogin = (draft: Draft, server: string): void =>
@@ -271,39 +269,34 @@ export const hasSignedInSince = (state: Session, server: string, startedAt: numb
   (serverLinkOf(state, server).signedInAt ?? 0) > startedAt;
 
 /** Applies the servers' answers; the run goes on without those that did not answer, unless it requires them. */
-export const applyServerAnswers = (
-  draft: Draft,
-  threadId: string,
-  answers: readonly ServerAnswer[],
-): void => {
-  const { servers } = agentOf(draft, threadId);
+export const applyServerAnswers = (draft: ThreadDraft, answers: readonly ServerAnswer[]): void => {
+  const { servers } = agentOf(draft);
   for (const answer of answers) {
     if (answer.ok) {
-      applyList(draft, threadId, answer);
+      applyList(draft, answer);
       continue;
     }
-    applyFailure(draft, threadId, answer);
+    applyFailure(draft, answer);
     const { server, reason } = answer;
     if (!servers.some(({ name, required }) => required && name === server)) continue;
     const error = `the MCP server ${server}, which this agent requires, cannot be used: ${reason}`;
-    runOf(draft, threadId).stop ??= { reason: "mcp_error", error };
+    runOf(draft).stop ??= { reason: "mcp_error", error };
   }
 };
 
 /** Applies what a call has learned about its server. */
 export const applyServerReport = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   server: string,
   { listChanged, failure }: ServerReport,
 ): void => {
   if (failure !== null) {
-    applyFailure(draft, threadId, { server, state: "failed", reason: failure });
+    applyFailure(draft, { server, state: "failed", reason: failure });
     return;
   }
   const link = serverLinkOf(draft.state, server);
   const stale = link.stale || listChanged;
   if (link.failures === 0 && link.stale === stale) return;
   setLink(draft, server, { ...link, stale, failures: 0, retryAt: 0 });
-  if (link.failures > 0) reportStatus(draft, threadId, { server, state: "connected" });
+  if (link.failures > 0) reportStatus(draft, { server, state: "connected" });
 };

@@ -8,7 +8,7 @@ import { skipQuestion, skipVerification } from "../hooks/preparing.ts";
 import { rememberInput } from "../memory/memories.ts";
 import type { Input, Thread } from "../state/thread.ts";
 import { isAgentMessage, steeringInputsOf, waitingInputsOf } from "../state/thread.ts";
-import type { Draft } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
 import {
   agentOf,
   appendMessage,
@@ -17,13 +17,14 @@ import {
   threadOf,
   nextMessageId,
   appendNote,
+  selectThread,
 } from "../transaction/draft.ts";
 import { beginAnswer, isUnanswered } from "../context/reports.ts";
 import { parseJson } from "../../chat/json.ts";
 import { truncateText, isLonger } from "../../chat/truncate.ts";
 import { pauseAfter } from "../state/ask.ts";
-import type { EndReason, RunState } from "../state/events.ts";
-import type { Run } from "../state/run.ts";
+import type { RunState } from "../state/events.ts";
+import type { Run, RunEnding } from "../state/run.ts";
 
 /** Accepts, applies, withdraws or returns inputs. */
 
@@ -59,59 +60,61 @@ const nameSession = ({ state }: Draft, { thread, origin, content }: Input): stri
 
 /** Stores an input; its mode decides what it does to an active run. */
 export const acceptInput = (draft: Draft, input: Input): void => {
-  const thread = threadOf(draft, input.thread);
+  const receiver = selectThread(draft, input.thread);
+  const { thread } = receiver;
   const title = nameSession(draft, input);
   const ahead = input.on_busy === "interrupt" || input.on_busy === "rollback";
   thread.inbox = ahead ? [input, ...thread.inbox] : [...thread.inbox, input];
   draft.inputs.push(input);
   const { id, content, on_busy, sender } = input;
-  emit(draft, thread.id, "input_accepted", {
+  emit(receiver, "input_accepted", {
     input: id,
     content: content as unknown as Json,
     on_busy,
     sender,
     ...(title === null ? {} : { title }),
   });
-  if (on_busy === "steer" && input.origin === "human") makeWay(draft, thread.id);
+  if (on_busy === "steer" && input.origin === "human") makeWay(receiver);
 };
 
 /** Makes way for a person who steers: gives up the calls and questions that a run has open. */
-const makeWay = (draft: Draft, threadId: string): void => {
-  if (threadOf(draft, threadId).run === null) return;
-  endOpenCalls(draft, threadId, "skipped", "unstarted");
-  skipQuestion(draft, threadId);
-  skipVerification(draft, threadId);
-  withdrawPlan(draft, threadId);
+const makeWay = (draft: ThreadDraft): void => {
+  if (draft.thread.run === null) return;
+  endOpenCalls(draft, "skipped", "unstarted");
+  skipQuestion(draft);
+  skipVerification(draft);
+  withdrawPlan(draft);
 };
 
 /** Makes an input a message of its thread. */
 export const applyInput = (draft: Draft, input: Input, steering: boolean): void => {
+  const receiver = selectThread(draft, input.thread);
+  const { thread } = receiver;
   leaveInbox(draft, input, "applied");
-  appendEpisodes(draft, input);
-  const message = nextMessageId(threadOf(draft, input.thread));
-  emit(draft, input.thread, "input_applied", { input: input.id, message });
-  if (steering) emit(draft, input.thread, "steering_injected", { input: input.id, message });
-  const stored = appendMessage(draft, input.thread, {
+  appendEpisodes(receiver, input);
+  const message = nextMessageId(thread);
+  emit(receiver, "input_applied", { input: input.id, message });
+  if (steering) emit(receiver, "steering_injected", { input: input.id, message });
+  const stored = appendMessage(receiver, {
     role: "user",
     origin: input.origin,
     parts: input.content,
     ...(input.sender === null ? {} : { sender: input.sender }),
     ...(steering ? { marks: ["steering"] } : {}),
   });
-  const thread = threadOf(draft, input.thread);
   if (thread.firstInput === null) thread.firstInput = stored;
-  takeNoteOfInput(draft, input);
+  takeNoteOfInput(receiver, input);
 };
 
 /** Lets the memory and the guards of the agent take note of an input. */
-export const takeNoteOfInput = (draft: Draft, input: Input): void => {
+export const takeNoteOfInput = (draft: ThreadDraft, input: Input): void => {
   rememberInput(draft, input);
-  if (input.origin === "human") resetGuards(draft, input.thread, "input");
+  if (input.origin === "human") resetGuards(draft, "input");
 };
 
 export const withdrawInput = (draft: Draft, input: Input): void => {
   leaveInbox(draft, input, "withdrawn");
-  emit(draft, input.thread, "input_withdrawn", { input: input.id });
+  emit(selectThread(draft, input.thread), "input_withdrawn", { input: input.id });
 };
 
 type GivenInput = Omit<Input, "sender" | "status" | "at" | "version"> & Partial<Pick<Input, "sender">>;
@@ -129,7 +132,7 @@ export const createInput = (draft: Draft, given: GivenInput): Input => ({
 export const closeInputId = (draft: Draft, id: string): void => {
   const input = createInput(draft, { id, thread: "main", content: [], on_busy: "reject", origin: "human" });
   draft.inputs.push({ ...input, status: "withdrawn" });
-  emit(draft, "main", "input_withdrawn", { input: id });
+  emit(selectThread(draft, "main"), "input_withdrawn", { input: id });
 };
 
 export const returnInput = (
@@ -138,7 +141,7 @@ export const returnInput = (
   reason: "cancelled" | "cleared" | "no_budget",
 ): void => {
   leaveInbox(draft, input, "returned");
-  emit(draft, input.thread, "input_returned", {
+  emit(selectThread(draft, input.thread), "input_returned", {
     input: input.id,
     content: input.content as unknown as Json,
     reason,
@@ -149,26 +152,23 @@ export const returnInput = (
 const isAgentResult = (input: Input): boolean => isAgentMessage(input) && input.question === undefined;
 
 /** Returns these inputs of an inbox to their sender after a cancel, except results. */
-export const returnInputs = (draft: Draft, threadId: string, ids: readonly string[]): void => {
-  for (const input of threadOf(draft, threadId).inbox)
+export const returnInputs = (draft: ThreadDraft, ids: readonly string[]): void => {
+  for (const input of draft.thread.inbox)
     if (ids.includes(input.id) && !isAgentResult(input)) returnInput(draft, input, "cancelled");
 };
 
 /** Appends a result to the chat as it is, since no run will take it. */
 export const appendAgentResult = (draft: Draft, input: Input): void => {
   leaveInbox(draft, input, "applied");
-  const { id } = appendMessage(
-    draft,
-    input.thread,
-    { role: "assistant", origin: "agent", parts: input.content },
-    true,
-  );
-  emit(draft, input.thread, "input_applied", { input: input.id, message: id });
+  const receiver = selectThread(draft, input.thread);
+  const said = { role: "assistant", origin: "agent", parts: input.content } as const;
+  const { id: message } = appendMessage(receiver, said, true);
+  emit(receiver, "input_applied", { input: input.id, message });
 };
 
 /** Empties an inbox that no run will take: results stay in the chat, and other inputs return to their senders. */
-export const emptyInbox = (draft: Draft, threadId: string, reason: "cleared" | "no_budget"): void => {
-  for (const input of threadOf(draft, threadId).inbox)
+export const emptyInbox = (draft: ThreadDraft, reason: "cleared" | "no_budget"): void => {
+  for (const input of draft.thread.inbox)
     if (isAgentResult(input)) appendAgentResult(draft, input);
     else returnInput(draft, input, reason);
 };
@@ -183,7 +183,8 @@ export const changeInput = (
     readonly on_busy?: "steer" | undefined;
   },
 ): Input => {
-  const thread = threadOf(draft, input.thread);
+  const receiver = selectThread(draft, input.thread);
+  const { thread } = receiver;
   const changed: Input = {
     ...input,
     ...(change.content === undefined ? {} : { content: change.content }),
@@ -195,26 +196,25 @@ export const changeInput = (
   thread.inbox = others.toSpliced(at, 0, changed);
   draft.inputs.push(changed);
   const { id, content, on_busy } = changed;
-  emit(draft, thread.id, "input_edited", {
+  emit(receiver, "input_edited", {
     input: id,
     content: content as unknown as Json,
     on_busy,
     before: thread.inbox[thread.inbox.indexOf(changed) + 1]?.id ?? null,
   });
-  if (change.on_busy === "steer") makeWay(draft, thread.id);
+  if (change.on_busy === "steer") makeWay(receiver);
   return changed;
 };
 
 /** Lets steered inputs join the run with the newest schema; a person's gives an announcement a full run's time. */
-export const joinSteeringInputs = (draft: Draft, threadId: string): void => {
-  for (const input of steeringInputsOf(threadOf(draft, threadId))) {
-    const run = runOf(draft, threadId);
+export const joinSteeringInputs = (draft: ThreadDraft): void => {
+  for (const input of steeringInputsOf(draft.thread)) {
+    const run = runOf(draft);
     const { announces, startedAt } = run;
     run.inputs = [...run.inputs, input.id];
     run.outputSchema = input.output_schema ?? run.outputSchema;
-    if (input.origin === "human") beginAnswer(draft, threadId);
-    if (announces && input.origin === "human")
-      run.deadline = deadlineOf(agentOf(draft, threadId), startedAt, false);
+    if (input.origin === "human") beginAnswer(draft);
+    if (announces && input.origin === "human") run.deadline = deadlineOf(agentOf(draft), startedAt, false);
     applyInput(draft, input, true);
   }
 };
@@ -273,8 +273,8 @@ export const selectEpisodes = (given: string | readonly string[], own = ""): rea
 };
 
 /** Adds one numbered note with the summaries before the input; none without summaries. */
-const appendEpisodes = (draft: Draft, { thread, prior_episode_summaries: summaries = [] }: Input): void => {
-  if (summaries.length > 0) appendNote(draft, thread, formatEpisodes(summaries), "episodes");
+const appendEpisodes = (draft: ThreadDraft, { prior_episode_summaries: summaries = [] }: Input): void => {
+  if (summaries.length > 0) appendNote(draft, formatEpisodes(summaries), "episodes");
 };
 
 /** Keeps background results until the person has got them. */
@@ -308,57 +308,50 @@ const findAgentMessages = (draft: Draft, ids: readonly string[]): readonly Input
  * Repeats agents' messages for a run that reports them, since the chat may have shrunk since they came. If it ends
  * with a reply to them, that was no answer, as a refusal.
  */
-export const repeatAgentMessages = (draft: Draft, threadId: string): void => {
-  const { chat, announce, run } = threadOf(draft, threadId);
+export const repeatAgentMessages = (draft: ThreadDraft): void => {
+  const { chat, announce, run } = draft.thread;
   if (announce === null || run === null || run.light || run.turn > 1) return;
   for (const { content } of findAgentMessages(draft, announce.inputs))
     if (!chat.some(({ parts }) => textOf(parts).includes(textOf(content))))
-      appendMessage(draft, threadId, { role: "user", origin: "agent", parts: content });
-  if (threadOf(draft, threadId).chat.at(-1)?.role === "assistant")
-    appendNote(draft, threadId, "The results above have not been reported yet. Report them.");
+      appendMessage(draft, { role: "user", origin: "agent", parts: content });
+  if (draft.thread.chat.at(-1)?.role === "assistant")
+    appendNote(draft, "The results above have not been reported yet. Report them.");
 };
 
 /** Appends undelivered results to the chat, which may have shrunk; agents' questions are none for a person. */
-const appendUndelivered = (draft: Draft, threadId: string, inputs: readonly string[]): void => {
-  threadOf(draft, threadId).announce = null;
+const appendUndelivered = (draft: ThreadDraft, inputs: readonly string[]): void => {
+  draft.thread.announce = null;
   const text = findAgentMessages(draft, inputs)
     .filter(({ question }) => question === undefined)
     .map(({ content }) => textOf(content))
     .join("\n\n");
   if (text !== "")
-    appendMessage(
-      draft,
-      threadId,
-      { role: "assistant", origin: "agent", parts: [{ type: "text", text }] },
-      true,
-    );
+    appendMessage(draft, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] }, true);
 };
 
 /** Stops the announcements of a resting thread that a person stopped: nothing starts by itself any more. */
-export const stopAnnouncement = (draft: Draft, threadId: string): void =>
-  appendUndelivered(draft, threadId, threadOf(draft, threadId).announce?.inputs ?? []);
+export const stopAnnouncement = (draft: ThreadDraft): void =>
+  appendUndelivered(draft, draft.thread.announce?.inputs ?? []);
 
 /** Settles the results that a run took: those it did not report are announced later or left in the chat. */
 export const settleAnnouncement = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   run: Run,
-  { state, reason }: { readonly state: RunState; readonly reason: EndReason },
+  { state, reason }: Pick<RunEnding, "state" | "reason">,
 ): void => {
-  const thread = threadOf(draft, threadId);
+  const { thread } = draft;
   const { runs, inputs: known } = thread.announce ?? noAnnouncement;
   const taken = run.inputs.filter((id) => !known.includes(id));
   const messageIds = findAgentMessages(draft, taken).map(({ id }) => id);
-  if (run.cancel?.reason === "cancelled")
-    return appendUndelivered(draft, threadId, [...known, ...messageIds]);
+  if (run.cancel?.reason === "cancelled") return appendUndelivered(draft, [...known, ...messageIds]);
   if (messageIds.length === 0 && runs.at(-1) !== run.id) return;
-  const { retries, backoff } = agentOf(draft, threadId).delegation.announce;
+  const { retries, backoff } = agentOf(draft).delegation.announce;
   const tries = messageIds.length > 0 ? [run.id] : runs;
   const inputs = [...known, ...(run.announces && reason !== "rolled_back" ? taken : messageIds)];
   // A run that a person's own run replaces is no failed try; if that one completes, the announcement is over.
   const counted = state === "cancelled" ? tries.slice(0, -1) : tries;
   if (counted.length > retries || findAgentMessages(draft, inputs).length === 0)
-    return appendUndelivered(draft, threadId, inputs);
+    return appendUndelivered(draft, inputs);
   const until = draft.context.now + pauseAfter(tries.length - 1, backoff);
   thread.announce = { runs: counted, inputs, wait: { on: "retry", until } };
 };

@@ -24,8 +24,8 @@ import type { Thread } from "../state/thread.ts";
 import { openChildren } from "../state/thread.ts";
 import { isBreachOpen } from "../state/phase.ts";
 import { stopGraph } from "../stores/graphs.ts";
-import type { Draft, DraftRun } from "../transaction/draft.ts";
-import { agentOf, changeChild, runOf, threadOf } from "../transaction/draft.ts";
+import type { Draft, DraftRun, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, changeChild, runOf, selectThread } from "../transaction/draft.ts";
 import { expireAsk, handleReachedLimit } from "../turn/ask-answers.ts";
 import { startAttempt } from "../turn/attempts.ts";
 import { startCalls, recoverRun } from "../turn/calls.ts";
@@ -38,102 +38,102 @@ import { isDueToEnd, next } from "./next.ts";
 const stepsWithoutAgent: readonly Step["do"][] = ["finish", "recover", "stop_children"];
 
 /** A run whose agent is not deployed waits for a day, then fails. Returns whether the thread may go on. */
-const holdUntilAgentExists = (draft: Draft, threadId: string, step: Step): boolean => {
-  const run = runOf(draft, threadId);
-  const { missing } = agentOf(draft, threadId);
+const holdUntilAgentExists = (draft: ThreadDraft, step: Step): boolean => {
+  const run = runOf(draft);
+  const { missing } = agentOf(draft);
   if (missing === null || stepsWithoutAgent.includes(step.do)) return true;
   const since = run.missingSince ?? draft.context.now;
   if (draft.context.now >= since + missingAgentLimitMs) {
     const error = `this deployment lacks ${missing}`;
-    finishRun(draft, threadId, { state: "failed", reason: "config_changed", error });
+    finishRun(draft, { state: "failed", reason: "config_changed", error });
     return false;
   }
   if (run.missingSince !== null) return false;
   run.missingSince = since;
-  showRunWaiting(draft, threadId, [{ kind: "config", missing, until: since + missingAgentLimitMs }]);
+  showRunWaiting(draft, [{ kind: "config", missing, until: since + missingAgentLimitMs }]);
   return false;
 };
 
 /** Lists the children that have to end before a thread's run: those that it awaits, or all if its work is checked at its end. */
-const awaitedChildrenOf = (draft: Draft, id: string, run: Run): readonly Thread[] =>
-  isBreachOpen(run) ? openChildren(draft.state, id) : awaitedChildren(draft.state, id, run);
+const awaitedChildrenOf = ({ state, thread: { id } }: ThreadDraft, run: Run): readonly Thread[] =>
+  isBreachOpen(run) ? openChildren(state, id) : awaitedChildren(state, id, run);
 
-const childrenState = (draft: Draft, { id, run }: Thread): ThreadFacts["children"] => {
+const childrenState = (draft: ThreadDraft): ThreadFacts["children"] => {
+  const { run } = draft.thread;
   if (run === null) return "none";
-  const working = awaitedChildrenOf(draft, id, run);
+  const working = awaitedChildrenOf(draft, run);
   if (working.length === 0) return "none";
   const isAskedToEnd = (cancel: Run["cancel"]): boolean =>
     isDueToEnd(run, draft.context.now) ? cancel?.mode === "now" : cancel !== null;
   return working.every(({ run: own }) => own === null || isAskedToEnd(own.cancel)) ? "stopping" : "working";
 };
 
-const stepOf = (draft: Draft, threadId: string, slots: Slots): Step => {
+const stepOf = (draft: ThreadDraft, slots: Slots): Step => {
   const { now, epoch } = draft.context;
-  const thread = threadOf(draft, threadId);
-  return next(thread, {
+  const { id } = draft.thread;
+  return next(draft.thread, {
     now,
     epoch,
-    slot: () => slots.has(threadId),
-    children: childrenState(draft, thread),
-    noProgressTurns: agentOf(draft, threadId).noProgressTurns,
-    held: findBudgetHold(draft.state, threadId),
-    limit: () => findReachedLimit(draft, threadId),
+    slot: () => slots.has(id),
+    children: childrenState(draft),
+    noProgressTurns: agentOf(draft).noProgressTurns,
+    held: findBudgetHold(draft.state, id),
+    limit: () => findReachedLimit(draft),
   });
 };
 
 /** Closes a reply whose last call is done: its results follow, then the turn's end. */
-const closeReply = (draft: Draft, threadId: string): void => {
-  const calls = callsOfRun(runOf(draft, threadId));
-  appendResults(draft, threadId);
+const closeReply = (draft: ThreadDraft): void => {
+  const calls = callsOfRun(runOf(draft));
+  appendResults(draft);
   const terminal = calls.some(({ plan, outcome }) => plan.terminal && outcome?.result.status === "ok");
-  if (terminal) concludeRun(draft, threadId, "terminal_tool");
+  if (terminal) concludeRun(draft, "terminal_tool");
   else {
-    reflectOnErrors(draft, threadId, calls);
-    deferToVerification(draft, threadId, "turn");
-    closeTurn(draft, threadId);
+    reflectOnErrors(draft, calls);
+    deferToVerification(draft, "turn");
+    closeTurn(draft);
   }
   // A run that ends keeps its calls for its end, which closes the turn.
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   if (run.phase.at === "acting" && run.ending === null) run.phase = { at: "ready" };
 };
 
 /** Gives up calls that wait for a child which an earlier call began: the child goes on by itself. */
-const giveUpWaits = (draft: Draft, threadId: string, run: DraftRun): void => {
-  for (const { parent, child } of awaitedChildrenOf(draft, threadId, run)) {
+const giveUpWaits = (draft: ThreadDraft, run: DraftRun): void => {
+  for (const { parent, child } of awaitedChildrenOf(draft, run)) {
     if (child === null || child.awaitedBy === parent?.call) continue;
     const call = findCall(run, child.awaitedBy ?? "");
-    if (call !== null) answerWait(draft, threadId, call);
+    if (call !== null) answerWait(draft, call);
   }
 };
 
 /** Asks the run's children to end, so that the run can; others only if its budget is used up. */
-const stopChildren = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+const stopChildren = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   const { reason } = run.stop ?? { reason: "deadline_exceeded" };
   const all = reason === "budget_exceeded";
-  if (!all) giveUpWaits(draft, threadId, run);
+  if (!all) giveUpWaits(draft, run);
   const why = `stopped, since its caller ended: ${reason}`;
-  for (const { id, child } of all
-    ? openChildren(draft.state, threadId)
-    : awaitedChildrenOf(draft, threadId, run)) {
+  const stopped = all ? openChildren(draft.state, draft.thread.id) : awaitedChildrenOf(draft, run);
+  for (const { id, child } of stopped) {
     if (child?.node != null) stopGraph(draft, child.node.dispatch);
-    stopChild(draft, id, why, true);
+    stopChild(selectThread(draft, id), why, true);
   }
 };
 
 /** Makes the next attempt, or begins another turn, for which an earlier report or hand-over no longer counts. */
-const think = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
-  if (run.phase.at !== "ready") return startAttempt(draft, threadId);
-  const { child } = threadOf(draft, threadId);
+const think = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
+  if (run.phase.at !== "ready") return startAttempt(draft);
+  const { child } = draft.thread;
   run.endAfterChildren = null;
-  equipLateRun(draft, threadId);
+  equipLateRun(draft);
   if (run.stop !== null) return;
   if (child !== null && (child.completion !== null || child.handover !== null)) {
-    changeChild(draft, threadId, { completion: null, handover: null });
+    changeChild(draft, { completion: null, handover: null });
     run.counters.withheld = false;
   }
-  startTurn(draft, threadId);
+  startTurn(draft);
 };
 
 type WaitStep = Extract<Step, { do: "none" | "wait" | "queue" }>;
@@ -144,39 +144,39 @@ const isActive = (step: Step): step is ActiveStep =>
   step.do !== "none" && step.do !== "wait" && step.do !== "queue";
 
 /** Stores what a thread that cannot go on waits for. */
-const storeWait = (draft: Draft, threadId: string, step: WaitStep): void => {
-  if (step.do === "wait") return markRunWaiting(draft, threadId);
+const storeWait = (draft: ThreadDraft, step: WaitStep): void => {
+  if (step.do === "wait") return markRunWaiting(draft);
   if (step.do === "none") return;
-  if (step.for === "slot") queueForSlot(draft, threadId);
-  else awaitBudget(draft, threadId);
+  if (step.for === "slot") queueForSlot(draft);
+  else awaitBudget(draft);
 };
 
 /** Forgets that a run's agent was missing once the deployment has it. */
-const noteAgentBack = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
-  if (run.missingSince !== null && agentOf(draft, threadId).missing === null) run.missingSince = null;
+const noteAgentBack = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
+  if (run.missingSince !== null && agentOf(draft).missing === null) run.missingSince = null;
 };
 
-const takeStep = (draft: Draft, threadId: string, step: ActiveStep): void => {
+const takeStep = (draft: ThreadDraft, step: ActiveStep): void => {
   switch (step.do) {
     case "finish":
-      return finishRun(draft, threadId, step);
+      return finishRun(draft, step);
     case "limit":
       return handleReachedLimit(draft, step.reached);
     case "recover":
-      return recoverRun(draft, threadId);
+      return recoverRun(draft);
     case "think":
-      return think(draft, threadId);
+      return think(draft);
     case "prepare":
-      return resumePreparing(draft, threadId);
+      return resumePreparing(draft);
     case "verify":
-      return startVerification(draft, threadId);
+      return startVerification(draft);
     case "act":
-      return startCalls(draft, threadId, step.calls, (call) => performRequest(draft, threadId, call));
+      return startCalls(draft, step.calls, (call) => performRequest(draft, call));
     case "stop_children":
-      return stopChildren(draft, threadId);
+      return stopChildren(draft);
     case "close":
-      return closeReply(draft, threadId);
+      return closeReply(draft);
   }
 };
 
@@ -185,20 +185,20 @@ const isGoingOn = ({ do: what }: ActiveStep): boolean =>
   what !== "finish" && what !== "stop_children" && what !== "limit";
 
 /** Advances a thread until it needs others, the driver or the clock, or is idle. Returns whether it moved. */
-const advanceThread = (draft: Draft, threadId: string, by: string, slots: Slots): boolean => {
-  noteAgentBack(draft, threadId);
+const advanceThread = (draft: ThreadDraft, by: string, slots: Slots): boolean => {
+  noteAgentBack(draft);
   for (let moved = false; ; moved = true) {
-    const step = stepOf(draft, threadId, slots);
-    if (step.do !== "queue" || step.for !== "slot") leaveSlotQueue(draft, threadId);
+    const step = stepOf(draft, slots);
+    if (step.do !== "queue" || step.for !== "slot") leaveSlotQueue(draft);
     if (!isActive(step)) {
-      storeWait(draft, threadId, step);
+      storeWait(draft, step);
       return moved;
     }
     const before = draft.events.length;
     // A run that begins to wait for its agent releases its slot; one that ends without it lets its caller go on.
-    if (!holdUntilAgentExists(draft, threadId, step)) return moved || draft.events.length > before;
-    if (isGoingOn(step)) markRunResumed(draft, threadId, by);
-    takeStep(draft, threadId, step);
+    if (!holdUntilAgentExists(draft, step)) return moved || draft.events.length > before;
+    if (isGoingOn(step)) markRunResumed(draft, by);
+    takeStep(draft, step);
   }
 };
 
@@ -206,31 +206,30 @@ const mayEnd = (run: Run): boolean =>
   run.ending !== null || run.cancel !== null || run.stop !== null || runDeadlineOf(run) !== null;
 
 /** Returns whether a thread is in the queue; it has nothing to do while no slot is free. */
-const isQueued = (draft: Draft, { id, run }: Thread): boolean =>
-  run?.phase.at === "ready" && !mayEnd(run) && draft.state.queue.includes(id);
+const isQueued = ({ state, thread: { id, run } }: ThreadDraft): boolean =>
+  run?.phase.at === "ready" && !mayEnd(run) && state.queue.includes(id);
 
-const worksOnCancelledTask = (draft: Draft, { child, run }: Thread): boolean =>
-  run !== null && run.cancel === null && draft.state.tasks[child?.taskId ?? ""]?.status === "cancelled";
+const worksOnCancelledTask = ({ state, thread: { child, run } }: ThreadDraft): boolean =>
+  run !== null && run.cancel === null && state.tasks[child?.taskId ?? ""]?.status === "cancelled";
 
 /**
  * Does everything for a thread that needs nothing external. Returns whether others have to be checked again, as after
  * a new hold, which frees a slot or ends a child.
  */
-const tickThread = (draft: Draft, threadId: string, by: string, slots: Slots, areFull: boolean): boolean => {
-  const thread = draft.state.threads[threadId];
-  if (thread === undefined) return false;
+const tickThread = (draft: ThreadDraft, by: string, slots: Slots, areFull: boolean): boolean => {
+  const { thread } = draft;
   if (thread.run === null) {
-    if (!hasUnreportedEnd(thread)) return startNextRun(draft, threadId);
-    endChild(draft, threadId);
+    if (!hasUnreportedEnd(thread)) return startNextRun(draft);
+    endChild(draft);
     return true;
   }
-  if (worksOnCancelledTask(draft, thread)) stopChild(draft, threadId, "task cancelled", false);
-  if (areFull && isQueued(draft, threadOf(draft, threadId))) return false;
-  wakeCalls(draft, threadId);
-  if (thread.child?.question != null) expireQuestion(draft, threadId);
-  const moved = advanceThread(draft, threadId, by, slots);
-  const isEnding = threadOf(draft, threadId).run?.endAfterChildren != null;
-  return (isEnding && dropQuestions(draft, threadId)) || moved;
+  if (worksOnCancelledTask(draft)) stopChild(draft, "task cancelled", false);
+  if (areFull && isQueued(draft)) return false;
+  wakeCalls(draft);
+  if (thread.child?.question != null) expireQuestion(draft);
+  const moved = advanceThread(draft, by, slots);
+  const isEnding = thread.run?.endAfterChildren != null;
+  return (isEnding && dropQuestions(draft)) || moved;
 };
 
 /** Forgets how many threads each tree of runs has had, once nothing of the tree is alive. */
@@ -259,7 +258,8 @@ export const advanceSession = (draft: Draft, by = "time"): void => {
     // Threads that move take and release slots, which are counted over all threads.
     let areFull = slots.areFull();
     for (const id of Object.keys(draft.state.threads)) {
-      if (!tickThread(draft, id, by, slots, areFull)) continue;
+      const isGone = draft.state.threads[id] === undefined;
+      if (isGone || !tickThread(selectThread(draft, id), by, slots, areFull)) continue;
       moved = true;
       areFull = slots.areFull();
     }

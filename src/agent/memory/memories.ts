@@ -4,8 +4,8 @@ import { truncateText } from "../../chat/truncate.ts";
 import type { MemoryOwner, MemoryRow, MemoryRules } from "../definition/memory.ts";
 import type { Input } from "../state/thread.ts";
 import type { Run } from "../state/run.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, runOf, threadOf } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, runOf } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 import type { Session } from "../state/session.ts";
 import { lifetimeOf } from "../state/session.ts";
@@ -33,13 +33,13 @@ export const sessionOwner = (id: string): MemoryOwner => `session:${id}`;
 /** Remembers a run in the commit of its end: its inputs are kept as they come and stored with the answer. */
 
 /** Returns whether a run is remembered; a light run that only reports another's result has no such input. */
-const isRemembered = (draft: Draft, threadId: string, { light }: Run): boolean =>
-  !light && agentOf(draft, threadId).memory?.write === true;
+const isRemembered = (draft: ThreadDraft, { light }: Run): boolean =>
+  !light && agentOf(draft).memory?.write === true;
 
 /** Keeps an input of a run for its end, since the chat may have shrunk by then. */
-export const rememberInput = (draft: Draft, { thread: threadId, content, origin }: Input): void => {
-  const { run, child } = threadOf(draft, threadId);
-  if (run === null || (origin !== "human" && child === null) || !isRemembered(draft, threadId, run)) return;
+export const rememberInput = (draft: ThreadDraft, { content, origin }: Input): void => {
+  const { run, child } = draft.thread;
+  if (run === null || (origin !== "human" && child === null) || !isRemembered(draft, run)) return;
   const before = readEntry(draft, "inputs", run.id)?.value;
   const texts = [...(typeof before === "string" ? [before] : []), textOf(content)];
   writeEntry(draft, "inputs", run.id, truncateText(texts.join("\n"), longestInput));
@@ -47,13 +47,12 @@ export const rememberInput = (draft: Draft, { thread: threadId, content, origin 
 
 /** Posts a row of a run; `key` distinguishes rows of the run. Returns whether the agent has a memory. */
 const postMemoryRow = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { key, text, tags }: { readonly key: string; readonly text: string; readonly tags: readonly string[] },
 ): boolean => {
-  const { name, memory } = agentOf(draft, threadId);
+  const { name, memory } = agentOf(draft);
   const { id: session, createdAt } = draft.state;
-  const { id: run } = runOf(draft, threadId);
+  const { id: run } = runOf(draft);
   if (memory === null) return false;
   postMemory(draft, {
     id: `${lifetimeOf(draft.state)}/${run}${key}`,
@@ -71,30 +70,29 @@ const postMemoryRow = (
 
 /** Remembers a run that completed its task, with its inputs and its first available answer. */
 export const rememberRun = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   completed: boolean,
   answers: readonly (string | null)[],
 ): void => {
-  const run = runOf(draft, threadId);
-  const isKnown = agentOf(draft, threadId).missing === null;
-  if (isKnown && !isRemembered(draft, threadId, run)) return;
+  const run = runOf(draft);
+  const isKnown = agentOf(draft).missing === null;
+  if (isKnown && !isRemembered(draft, run)) return;
   const input = readEntry(draft, "inputs", run.id)?.value;
   if (typeof input !== "string") return;
   writeEntry(draft, "inputs", run.id, undefined);
   const text = formatExchange(input, answers.find((answer) => answer !== null && answer !== "") ?? "");
-  const handsOver = threadOf(draft, threadId).child?.handover != null;
-  if (completed && !handsOver) postMemoryRow(draft, threadId, { key: "", text, tags: [] });
+  const handsOver = draft.thread.child?.handover != null;
+  if (completed && !handsOver) postMemoryRow(draft, { key: "", text, tags: [] });
 };
 
 /** Remembers a text for a tool. Returns whether its agent has a memory. */
 export const rememberText = (
-  draft: Draft,
-  { thread, call }: { readonly thread: string; readonly call: string | null },
+  draft: ThreadDraft,
+  call: string | null,
   { text, tags }: { readonly text: string; readonly tags: readonly string[] },
 ): Json | null => {
   const key = `/${call ?? ""}.${draft.entries.length}`;
-  return postMemoryRow(draft, thread, { key, text, tags }) ? { remembered: true } : null;
+  return postMemoryRow(draft, { key, text, tags }) ? { remembered: true } : null;
 };
 
 const longestInput = 3_000;

@@ -6,8 +6,8 @@ import { preparingPhaseOf, skipVerification } from "../hooks/preparing.ts";
 import type { Run } from "../state/run.ts";
 import { openChildren } from "../state/thread.ts";
 import { stopGraph } from "../stores/graphs.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { appendMessage, changeChild, runOf, threadOf } from "../transaction/draft.ts";
+import type { ThreadDraft } from "../transaction/draft.ts";
+import { appendMessage, changeChild, runOf, selectThread } from "../transaction/draft.ts";
 
 /** Asks a run, and everything below it, to end. */
 
@@ -21,44 +21,37 @@ interface CancelRequest {
 }
 
 /** Records a cancel for a run and its subtree: no step starts after it; `now` also stops the work under way. */
-export const cancelRun = (draft: Draft, threadId: string, cancel: CancelRequest): void => {
-  cancelOwnRun(draft, threadId, cancel);
-  cancelSubtree(draft, threadId, cancel.mode, "its caller was cancelled");
-};
-
-/** Records why a called thread is stopped; the first reason holds. A caller that already knows needs no message. */
-const recordStop = (draft: Draft, threadId: string, why: string, callerKnows: boolean): void => {
-  const { stopped = null } = threadOf(draft, threadId).child ?? {};
-  const told = callerKnows || stopped?.told === true;
-  changeChild(draft, threadId, { stopped: { why: stopped?.why ?? why, told } });
+export const cancelRun = (draft: ThreadDraft, cancel: CancelRequest): void => {
+  cancelOwnRun(draft, cancel);
+  cancelSubtree(draft, cancel.mode, "its caller was cancelled");
 };
 
 /** Cancels what a thread started, whether or not the thread still runs itself. */
-export const cancelSubtree = (
-  draft: Draft,
-  threadId: string,
-  mode: CancelRequest["mode"],
-  why: string,
-): void => {
-  for (const { id, child, run } of openChildren(draft.state, threadId)) {
+export const cancelSubtree = (draft: ThreadDraft, mode: CancelRequest["mode"], why: string): void => {
+  for (const { id, child } of openChildren(draft.state, draft.thread.id)) {
     if (child?.node != null) stopGraph(draft, child.node.dispatch);
-    if (run === null) continue;
-    recordStop(draft, id, why, true);
-    cancelRun(draft, id, { mode, reason: "cancelled", keep: false });
+    stopChild(selectThread(draft, id), why, true, mode);
   }
 };
 
-/** Stops one called agent and all below it at once. `callerKnows` means that it needs no message. */
-export const stopChild = (draft: Draft, threadId: string, why: string, callerKnows: boolean): void => {
-  const { child, run } = threadOf(draft, threadId);
+/** Stops one called agent and all below it; the first reason holds. `callerKnows` means that it needs no message. */
+export const stopChild = (
+  draft: ThreadDraft,
+  why: string,
+  callerKnows: boolean,
+  mode: CancelRequest["mode"] = "now",
+): void => {
+  const { child, run } = draft.thread;
   if (child === null || run === null) return;
-  recordStop(draft, threadId, why, callerKnows);
-  cancelRun(draft, threadId, { mode: "now", reason: "cancelled", keep: false });
+  const { stopped } = child;
+  const told = callerKnows || stopped?.told === true;
+  changeChild(draft, { stopped: { why: stopped?.why ?? why, told } });
+  cancelRun(draft, { mode, reason: "cancelled", keep: false });
 };
 
-const cancelOwnRun = (draft: Draft, threadId: string, cancel: CancelRequest): void => {
-  const thread = threadOf(draft, threadId);
-  const run = runOf(draft, threadId);
+const cancelOwnRun = (draft: ThreadDraft, cancel: CancelRequest): void => {
+  const { thread } = draft;
+  const run = runOf(draft);
   const earlier = run.cancel;
   const mode = earlier?.mode === "now" ? "now" : cancel.mode;
   const waiting = cancel.keep ? [] : thread.inbox.map(({ id }) => id);
@@ -67,28 +60,28 @@ const cancelOwnRun = (draft: Draft, threadId: string, cancel: CancelRequest): vo
   // A rollback stays the reason while the input that asked for it still waits.
   const reason = cancel.keep && earlier?.reason === "rolled_back" ? "rolled_back" : cancel.reason;
   run.cancel = { mode, reason, returns, until };
-  skipVerification(draft, threadId);
+  skipVerification(draft);
   if (mode === "now") {
-    dropThinking(draft, threadId);
-    stopCommands(draft, threadId);
+    dropThinking(draft);
+    stopCommands(draft);
   }
-  endOpenCalls(draft, threadId, "cancelled", "unstarted");
+  endOpenCalls(draft, "cancelled", "unstarted");
 };
 
 /** Drops a request or effect under way; text that was shown stays, marked as partial. */
-const dropThinking = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+const dropThinking = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   const { phase } = run;
-  if (phase.at === "preparing") dropPreparing(draft, threadId);
+  if (phase.at === "preparing") dropPreparing(draft);
   if (phase.at !== "thinking") return;
   const partial = phase.items
     .map((item) => draft.context.shown(item))
     .map((item) => (item?.kind === "text" ? item.text : ""))
     .join("");
-  loseModelCall(draft, threadId, "cancelled");
+  loseModelCall(draft, "cancelled");
   run.phase = { at: "ready" };
   if (/\S/.test(partial))
-    appendMessage(draft, threadId, {
+    appendMessage(draft, {
       role: "assistant",
       origin: "agent",
       parts: [{ type: "text", text: partial }],
@@ -97,11 +90,11 @@ const dropThinking = (draft: Draft, threadId: string): void => {
 };
 
 /** Drops an effect at work: its call is paid for, and its question is closed. */
-export const dropPreparing = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+export const dropPreparing = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   const wait = preparingPhaseOf(run)?.wait;
-  loseModelCall(draft, threadId, "cancelled");
-  if (wait?.on === "ask") cancelAsk(draft, threadId, wait.ask);
-  skipVerification(draft, threadId);
+  loseModelCall(draft, "cancelled");
+  if (wait?.on === "ask") cancelAsk(draft, wait.ask);
+  skipVerification(draft);
   run.phase = { at: "ready" };
 };

@@ -3,8 +3,8 @@ import type { Json } from "../../chat/message.ts";
 import type { Agent } from "../definition/agent.ts";
 import type { NextMigration, Session } from "../state/session.ts";
 import { hasRun } from "../state/thread.ts";
-import type { Draft, DraftThread } from "../transaction/draft.ts";
-import { assign, emit, recordEffects, threadOf } from "../transaction/draft.ts";
+import type { Draft, DraftThread, ThreadDraft } from "../transaction/draft.ts";
+import { assign, emit, recordEffects, selectThread } from "../transaction/draft.ts";
 
 /** Migrates a session to another revision of its team's definition, in one commit. */
 
@@ -48,13 +48,8 @@ const renameCallers = (thread: DraftThread, agents: AgentNames): void => {
 };
 
 /** Gives a thread its agent of the target; removes the state of effects and guards that this agent lacks. */
-const migrateThread = (
-  draft: Draft,
-  threadId: string,
-  target: MigrationTarget,
-  agents: AgentNames,
-): readonly Json[] => {
-  const thread = threadOf(draft, threadId);
+const migrateThread = (draft: ThreadDraft, target: MigrationTarget, agents: AgentNames): readonly Json[] => {
+  const { thread } = draft;
   const agent = newNameOf(agents, thread.agent);
   const { effects: bound, guards: watching } = target.agent(agent);
   const effects = keep(
@@ -66,9 +61,9 @@ const migrateThread = (
     watching.map(({ guard }) => guard.kind),
   );
   const droppedKeys = [...droppedOf(thread.effects, effects), ...droppedOf(thread.guards, guards)];
-  const renamed = agent === thread.agent ? [] : [{ thread: threadId, from: thread.agent, to: agent }];
-  const forgotten = droppedKeys.length === 0 ? [] : [{ thread: threadId, dropped_state: droppedKeys }];
-  if (droppedKeys.length > 0) recordEffects(draft, threadId, effects);
+  const renamed = agent === thread.agent ? [] : [{ thread: thread.id, from: thread.agent, to: agent }];
+  const forgotten = droppedKeys.length === 0 ? [] : [{ thread: thread.id, dropped_state: droppedKeys }];
+  if (droppedKeys.length > 0) recordEffects(draft, effects);
   assign(thread, { agent, effects, guards });
   renameCallers(thread, agents);
   return [...renamed, ...forgotten];
@@ -82,17 +77,19 @@ export const migrateSession = (
 ): readonly Json[] => {
   const { state } = draft;
   const { revision: from, model, modelScope } = state;
-  const main = newNameOf(agents, state.agent);
-  const isModelLost = model !== null && !target.allowsModel(model, main);
-  if (isModelLost) emit(draft, "main", "model_changed", { from: model, to: null, scope: modelScope });
+  const name = newNameOf(agents, state.agent);
+  const isModelLost = model !== null && !target.allowsModel(model, name);
+  const main = selectThread(draft, "main");
+  if (isModelLost) emit(main, "model_changed", { from: model, to: null, scope: modelScope });
   // The event stands before those of the changes; it holds this list, which is filled below.
   const changes: Json[] = [];
-  emit(draft, "main", "session_migrated", { from, to: target.revision, changes });
-  for (const id of Object.keys(state.threads)) changes.push(...migrateThread(draft, id, target, agents));
+  emit(main, "session_migrated", { from, to: target.revision, changes });
+  for (const id of Object.keys(state.threads))
+    changes.push(...migrateThread(selectThread(draft, id), target, agents));
   if (isModelLost) changes.push({ model: { from: model, to: null } });
   assign(state, {
-    agent: main,
-    prefix: target.agent(main).prefix,
+    agent: name,
+    prefix: target.agent(name).prefix,
     revision: target.revision,
     model: isModelLost ? null : model,
     migration: null,
@@ -121,7 +118,7 @@ const stayForNextRun = (draft: Draft, code: string, why: string, retryable: bool
   draft.state.keepRevisionForRun = draft.state.nextRun;
   if (!retryable) draft.state.migration = null;
   const message = `The session stays at its revision: ${why}.`;
-  emit(draft, "main", "error", { code, message, retryable });
+  emit(selectThread(draft, "main"), "error", { code, message, retryable });
 };
 
 /** Migrates the session before its next run if it still has to; if it cannot, it stays and says why. */

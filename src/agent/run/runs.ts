@@ -39,7 +39,7 @@ import type { Run, RunEnding, RunProblem, RunResult } from "../state/run.ts";
 import { mergeFiles } from "../state/files.ts";
 import { freshCounters, freshRun } from "../state/run.ts";
 import { hasRun, hasWork, isAgentMessage } from "../state/thread.ts";
-import type { Draft, DraftRun, DraftThread } from "../transaction/draft.ts";
+import type { Draft, DraftRun, DraftThread, ThreadDraft } from "../transaction/draft.ts";
 import {
   agentOf,
   appendMessage,
@@ -47,13 +47,12 @@ import {
   giveNotice,
   retireMessages,
   runOf,
-  threadOf,
+  selectThread,
 } from "../transaction/draft.ts";
 import { turnFallbackChain, utilizationOf } from "../transaction/next-request.ts";
 import { appendResults, closeTurn } from "../turn/turns.ts";
 import { dropPreparing } from "./cancel.ts";
 import { mustMigrateFirst } from "./migrate.ts";
-import type { EndReason } from "../state/events.ts";
 import { toUsd } from "../state/records.ts";
 
 /** Starts and finishes runs. */
@@ -63,23 +62,24 @@ const longestSummary = 2_000;
 /** Starts a run with an input, after the texts of `before`. A message of the runtime is announced to the person. */
 export const startRun = (draft: Draft, input: Input, before: readonly string[] = []): void => {
   const { light = false, output_schema: schema = null } = input;
-  openRun(draft, input.thread, {
+  const starting = selectThread(draft, input.thread);
+  openRun(starting, {
     inputs: [input.id],
     light,
     outputSchema: schema,
     announces: isAgentMessage(input),
   });
   for (const text of before)
-    appendMessage(draft, input.thread, { role: "user", origin: "agent", parts: [{ type: "text", text }] });
+    appendMessage(starting, { role: "user", origin: "agent", parts: [{ type: "text", text }] });
   applyInput(draft, input, false);
-  recordRunTask(draft, input.thread);
-  guardContextWindow(draft, input.thread);
+  recordRunTask(starting);
+  guardContextWindow(starting);
 };
 
 /** Tries a failed announcement once more; what a person asked meanwhile stands in the chat. */
-const retryAnnouncement = (draft: Draft, threadId: string): void => {
-  const { inputs = [] } = threadOf(draft, threadId).announce ?? {};
-  openRun(draft, threadId, { ...plainBegin, inputs, announces: true });
+const retryAnnouncement = (draft: ThreadDraft): void => {
+  const { inputs = [] } = draft.thread.announce ?? {};
+  openRun(draft, { ...plainBegin, inputs, announces: true });
   for (const id of inputs) {
     const input = findInput(draft, id);
     if (input !== undefined) rememberInput(draft, input);
@@ -98,7 +98,8 @@ const isPlanWanted = ({ planBeforeExecute }: Agent, { inputs, light, announces }
 /** The target of a run whose agent the deployment lacks, so that it could give the run nothing yet. */
 const noTarget: Run["target"] = { provider: "", model: "", window: 0 };
 
-const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin): DraftRun => {
+const createRun = (draft: ThreadDraft, begin: RunBegin): DraftRun => {
+  const agent = agentOf(draft);
   const { now } = draft.context;
   return {
     ...freshRun,
@@ -108,63 +109,61 @@ const createRun = (draft: Draft, thread: Thread, agent: Agent, begin: RunBegin):
     startedAt: now,
     deadline: deadlineOf(agent, now, begin.announces),
     clock: startClock(agent.limits.activeMs, now),
-    outputSchema: begin.outputSchema ?? (thread.depth === 0 ? draft.state.outputSchema : null),
+    outputSchema: begin.outputSchema ?? (draft.thread.depth === 0 ? draft.state.outputSchema : null),
     target: noTarget,
   };
 };
 
 /** Gives a run what its agent decides at its start: a model, topics, a plan, and effects and guards that begin anew. */
-const equipRun = (draft: Draft, threadId: string): void => {
-  const thread = threadOf(draft, threadId);
-  const agent = agentOf(draft, threadId);
-  const run = runOf(draft, threadId);
-  run.briefingTopics = briefingTopicsOf(draft, thread, agent, run);
+const equipRun = (draft: ThreadDraft): void => {
+  const agent = agentOf(draft);
+  const run = runOf(draft);
+  run.briefingTopics = briefingTopicsOf(draft);
   run.plan = isPlanWanted(agent, run) ? newPlan : null;
-  if (agent.missing === null) run.target = targetAt(agent, turnFallbackChain(draft, threadId).current);
-  resetEffects(draft, threadId);
-  resetGuards(draft, threadId, "run");
+  if (agent.missing === null) run.target = targetAt(agent, turnFallbackChain(draft).current);
+  resetEffects(draft);
+  resetGuards(draft, "run");
 };
 
 /** Equips a run before its first turn that began while the deployment lacked its agent. */
-export const equipLateRun = (draft: Draft, threadId: string): void => {
-  const { inputs, target } = runOf(draft, threadId);
+export const equipLateRun = (draft: ThreadDraft): void => {
+  const { inputs, target } = runOf(draft);
   if (target.model !== noTarget.model) return;
-  equipRun(draft, threadId);
+  equipRun(draft);
   for (const input of inputs.flatMap((id) => findInput(draft, id) ?? [])) takeNoteOfInput(draft, input);
-  guardContextWindow(draft, threadId);
+  guardContextWindow(draft);
 };
 
 /**
  * Starts a run for what waits for a thread at rest: an input, a compaction, or an announcement that is due.
  * Nothing starts before a due migration of the session. Returns whether a run started.
  */
-export const startNextRun = (draft: Draft, threadId: string): boolean => {
-  const thread = threadOf(draft, threadId);
+export const startNextRun = (draft: ThreadDraft): boolean => {
+  const { thread } = draft;
   if (!hasWork(thread, draft.context.now) || mustMigrateFirst(draft)) return false;
   const [first] = thread.inbox;
   if (first !== undefined) startRun(draft, first);
-  else if (thread.compact !== null) openRun(draft, threadId, plainBegin);
-  else retryAnnouncement(draft, threadId);
+  else if (thread.compact !== null) openRun(draft, plainBegin);
+  else retryAnnouncement(draft);
   return true;
 };
 
-const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
-  const thread = threadOf(draft, threadId);
-  const agent = agentOf(draft, thread.id);
-  const run = createRun(draft, thread, agent, begin);
+const openRun = (draft: ThreadDraft, begin: RunBegin): void => {
+  const { thread } = draft;
+  const run = createRun(draft, begin);
   draft.state.nextRun += 1;
   if (thread.child !== null)
     draft.blobs.push({ id: constraintsBlobId(run.id), text: JSON.stringify(thread.child.callerConstraints) });
   thread.run = run;
   if (run.announces) thread.announce = announcementOf(thread, run);
-  equipRun(draft, thread.id);
-  emit(draft, thread.id, "run_start", {
+  equipRun(draft);
+  emit(draft, "run_start", {
     inputs: run.inputs,
     revision: draft.state.revision,
     budget: toApiLimits(runBounds(draft, thread, run)),
   });
-  emit(draft, thread.id, "agent_start", {
-    prefix: agent.prefix,
+  emit(draft, "agent_start", {
+    prefix: agentOf(draft).prefix,
     depth: thread.depth,
     parent: thread.parent,
     ...(thread.child === null ? {} : { label: thread.child.label, task: thread.child.task }),
@@ -173,45 +172,43 @@ const openRun = (draft: Draft, threadId: string, begin: RunBegin): void => {
 
 /** Reports the problem of a failed run as an error event, too; null if it did not fail. */
 const reportFailure = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   { state, reason, error, isFinal = false }: RunEnding,
 ): RunProblem | null => {
   if (state !== "failed") return null;
   const known = draft.context.problemOf(reason, error);
   const problem = { ...known, retryable: known.retryable && !isFinal };
   const { code, detail: message, retryable } = problem;
-  emit(draft, threadId, "error", { code, message, retryable });
+  emit(draft, "error", { code, message, retryable });
   return problem;
 };
 
 /** Ends a run with everything that belongs to it; the next queued input starts. */
-export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void => {
-  stopCommands(draft, threadId);
-  inheritCommands(draft, threadId);
-  passForeignContent(draft, threadId);
-  closeOpenWork(draft, threadId);
-  const { cancel } = runOf(draft, threadId);
-  const problem = reportFailure(draft, threadId, end);
-  closeTurn(draft, threadId, end.state !== "completed");
-  if (cancel !== null) returnInputs(draft, threadId, cancel.returns);
-  const thread = threadOf(draft, threadId);
-  const run = runOf(draft, threadId);
-  const result = runResultOf(draft, thread, run, end);
+export const finishRun = (draft: ThreadDraft, end: RunEnding): void => {
+  stopCommands(draft);
+  inheritCommands(draft);
+  passForeignContent(draft);
+  closeOpenWork(draft);
+  const { cancel } = runOf(draft);
+  const problem = reportFailure(draft, end);
+  closeTurn(draft, end.state !== "completed");
+  if (cancel !== null) returnInputs(draft, cancel.returns);
+  const { thread } = draft;
+  const run = runOf(draft);
+  const result = runResultOf(draft, run, end);
   const message = lastAnswerId(thread, run);
-  if (end.reason === "rolled_back") rollBackRun(draft, thread, run);
-  const prefix = agentOf(draft, threadId).prefix;
-  const summary = thread.child === null ? null : (completionOf(draft, thread, end)?.summary ?? null);
-  rememberRun(draft, threadId, end.state === "completed", [summary, result.text]);
-  emit(draft, threadId, "agent_end", {
-    prefix,
+  if (end.reason === "rolled_back") rollBackRun(draft, run);
+  const summary = thread.child === null ? null : (completionOf(draft, end)?.summary ?? null);
+  rememberRun(draft, end.state === "completed", [summary, result.text]);
+  emit(draft, "agent_end", {
+    prefix: agentOf(draft).prefix,
     parent: thread.parent,
     state: end.state,
     reason: end.reason,
     ...(summary === null ? {} : { summary: truncateText(summary, longestSummary) }),
     usage: run.spent.usage,
   });
-  emit(draft, threadId, "run_end", {
+  emit(draft, "run_end", {
     state: end.state,
     reason: end.reason,
     error: problem,
@@ -234,22 +231,22 @@ export const finishRun = (draft: Draft, threadId: string, end: RunEnding): void 
   }
   thread.files = mergeFiles(thread.files, run.counters.files);
   if (hasAnnounced(run, end.state)) thread.announce = null;
-  else settleAnnouncement(draft, threadId, run, end);
+  else settleAnnouncement(draft, run, end);
   draft.state.updatedAt = draft.context.now;
-  returnLeftInputs(draft, threadId, run);
+  returnLeftInputs(draft, run);
   dropCompaction(thread, run, end);
-  startNextRun(draft, threadId);
+  startNextRun(draft);
   if (!hasRun(draft.state)) closeLease(draft);
 };
 
 /** Returns the inputs that begin no run: for want of budget, or of a called thread, which has one task. */
-const returnLeftInputs = (draft: Draft, threadId: string, { cancel }: Run): void => {
-  for (const input of threadOf(draft, threadId).inbox)
+const returnLeftInputs = (draft: ThreadDraft, { cancel }: Run): void => {
+  for (const input of draft.thread.inbox)
     if (cancel?.returns.includes(input.id) === true) appendAgentResult(draft, input);
-  const { inbox, child } = threadOf(draft, threadId);
+  const { inbox, child } = draft.thread;
   if (inbox.length === 0) return;
   if (child !== null) for (const input of inbox) returnInput(draft, input, "cancelled");
-  else if (findExhaustedBudget(draft, threadId) !== null) emptyInbox(draft, threadId, "no_budget");
+  else if (findExhaustedBudget(draft) !== null) emptyInbox(draft, "no_budget");
 };
 
 /** Drops a requested compaction that no later run of the thread is to do, or that its own run could not. */
@@ -263,18 +260,19 @@ const lastAnswerId = (thread: Thread, run: Run): string | null => {
   return answer === undefined || textOf(answer.parts) === "" ? null : answer.id;
 };
 
-const closeOpenWork = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
-  if (run.phase.at === "thinking") loseModelCall(draft, threadId, "cancelled");
-  if (run.phase.at === "preparing") dropPreparing(draft, threadId);
-  if (run.budget.ask !== null) cancelAsk(draft, threadId, run.budget.ask);
-  closePlan(draft, threadId);
+const closeOpenWork = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
+  if (run.phase.at === "thinking") loseModelCall(draft, "cancelled");
+  if (run.phase.at === "preparing") dropPreparing(draft);
+  if (run.budget.ask !== null) cancelAsk(draft, run.budget.ask);
+  closePlan(draft);
   if (run.phase.at !== "acting") return;
-  endOpenCalls(draft, threadId, "cancelled", "all");
-  appendResults(draft, threadId);
+  endOpenCalls(draft, "cancelled", "all");
+  appendResults(draft);
 };
 
-const rollBackRun = (draft: Draft, thread: DraftThread, run: Run): void => {
+const rollBackRun = (draft: ThreadDraft, run: Run): void => {
+  const { thread } = draft;
   // A summary covers messages of earlier runs, too; results of other agents reach the person only once.
   const isOwn = ({ run: of, summary, role, origin, memories }: Message): boolean =>
     of === run.id &&
@@ -282,10 +280,10 @@ const rollBackRun = (draft: Draft, thread: DraftThread, run: Run): void => {
     (role !== "user" || origin !== "agent" || memories !== undefined);
   const retired = thread.chat.filter(isOwn);
   const firstInput = retired.some(({ id }) => id === thread.firstInput?.id) ? null : thread.firstInput;
-  removeMessages(draft, thread.id, retired);
+  removeMessages(draft, retired);
   thread.firstInput = firstInput;
-  retireMessages(draft, thread.id, retired, { reason: "rollback" });
-  emit(draft, thread.id, "messages_retired", { messages: retired.map(({ id }) => id), by: "rollback" });
+  retireMessages(draft, retired, { reason: "rollback" });
+  emit(draft, "messages_retired", { messages: retired.map(({ id }) => id), by: "rollback" });
 };
 
 /** Returns an active run in the form that the API shows. */
@@ -311,18 +309,13 @@ export const poisonRuns = (draft: Draft, drives: number): void => {
 };
 
 /** Records what a run is about, which summaries quote: the newest message of its thread. */
-const recordRunTask = (draft: Draft, threadId: string): void => {
-  const task = threadOf(draft, threadId).chat.at(-1)?.id;
-  if (task !== undefined) runOf(draft, threadId).task = task;
+const recordRunTask = (draft: ThreadDraft): void => {
+  const task = draft.thread.chat.at(-1)?.id;
+  if (task !== undefined) runOf(draft).task = task;
 };
 
 /** Returns `run_end.result`, which has every field on every path, errors included. */
-const runResultOf = (
-  draft: Draft,
-  thread: Thread,
-  run: Run,
-  end: { readonly reason: EndReason; readonly error: string | null },
-): RunResult => ({
+const runResultOf = (draft: ThreadDraft, run: Run, end: Pick<RunEnding, "reason" | "error">): RunResult => ({
   session_id: draft.state.id,
   run_id: run.id,
   provider: run.target.provider,
@@ -333,7 +326,7 @@ const runResultOf = (
   max_turns_used: end.reason === "max_iterations" || run.stop?.exhausted === true,
   loop_detected: end.reason === "tool_loop",
   no_progress_detected: end.reason === "no_progress",
-  cost_exceeded: hasExceededCost(draft, thread.id),
+  cost_exceeded: hasExceededCost(draft),
   truncated: run.counters.truncated,
   breach_verify: (run.verification?.of === "breach" ? run.verification.outcome : null) ?? "not_run",
   tool_calls: run.spent.toolCalls,
@@ -344,7 +337,7 @@ const runResultOf = (
   usage: run.spent.usage,
   cost_usd: toUsd(costOf(run.spent)),
   estimated: run.spent.estimated > 0,
-  context_utilization: utilizationOf(thread, run.target.window),
+  context_utilization: utilizationOf(draft.thread, run.target.window),
   tool_cache_hits: run.counters.cacheHits,
   tool_cache_misses: run.counters.cacheMisses,
   tool_timings: run.counters.timings,
@@ -352,19 +345,19 @@ const runResultOf = (
   longest_turn_ms: run.counters.longestTurnMs,
   episode_summary: summarizeRun(draft, run),
   error: end.error,
-  text: isUnanswered(run) ? "" : answerText(thread, run),
+  text: isUnanswered(run) ? "" : answerText(draft.thread, run),
 });
 
 /** Checks the model's window: one below `minimum` ends the run, one below `warning` is reported once in a session. */
-const guardContextWindow = (draft: Draft, threadId: string): void => {
-  const [target] = agentOf(draft, threadId).targets;
+const guardContextWindow = (draft: ThreadDraft): void => {
+  const [target] = agentOf(draft).targets;
   if (target === undefined || target.fit === "fits") return;
   const { provider, model, window } = target;
   if (target.fit === "too_small") {
     const error = `the context window of ${provider}/${model} has ${window} tokens, fewer than guards.context_window.minimum; use a larger model`;
-    runOf(draft, threadId).stop = { reason: "context_window_too_small", error };
+    runOf(draft).stop = { reason: "context_window_too_small", error };
     return;
   }
   if (giveNotice(draft.state, "small_window"))
-    emit(draft, threadId, "context_window_warning", { kind: "small_window", window });
+    emit(draft, "context_window_warning", { kind: "small_window", window });
 };

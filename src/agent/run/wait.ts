@@ -9,8 +9,8 @@ import type { Session } from "../state/session.ts";
 import type { Thread } from "../state/thread.ts";
 import { openChildren, workingChildrenOf } from "../state/thread.ts";
 import { childrenOf, openAskOf } from "../state/ask.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { emit, runOf, threadOf } from "../transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../transaction/draft.ts";
+import { emit, runOf } from "../transaction/draft.ts";
 import type { AgentResolver } from "../definition/agent.ts";
 
 /** Says what a waiting run waits for, a slot to work in included. */
@@ -112,16 +112,16 @@ export const awaitedAsks = (session: Session, threadId: string): readonly string
 };
 
 /** Reports a waiting run once, with what it waits for. */
-export const markRunWaiting = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+export const markRunWaiting = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   if (run.waitingShown) return;
-  showRunWaiting(draft, threadId, findWaitReasons(draft.state, threadId, run));
+  showRunWaiting(draft, findWaitReasons(draft.state, draft.thread.id, run));
 };
 
 /** Reports a run that waits; a session whose runs all wait gives back its lease. */
-export const showRunWaiting = (draft: Draft, threadId: string, on: readonly WaitReason[]): void => {
-  emit(draft, threadId, "run_waiting", { on });
-  runOf(draft, threadId).waitingShown = true;
+export const showRunWaiting = (draft: ThreadDraft, on: readonly WaitReason[]): void => {
+  emit(draft, "run_waiting", { on });
+  runOf(draft).waitingShown = true;
   if (areAllParked(draft.state)) closeLease(draft);
 };
 
@@ -133,32 +133,32 @@ const areAllParked = ({ threads }: Session): boolean =>
   Object.values(threads).every(({ run }) => run === null || isParked(run));
 
 /** Returns whether a called agent of this thread ended, or asked it something, in this very draft. */
-const isMovedByChild = (draft: Draft, threadId: string): boolean =>
-  draft.children.some(({ parent, end }) => parent.thread === threadId && end !== null) ||
+const isMovedByChild = (draft: ThreadDraft): boolean =>
+  draft.children.some(({ parent, end }) => parent.thread === draft.thread.id && end !== null) ||
   draft.events.some(({ type, thread }) => {
     const asking = type === "tool_call_parked" ? draft.state.threads[thread] : undefined;
-    return asking?.parent?.thread === threadId && asking.child?.question != null;
+    return asking?.parent?.thread === draft.thread.id && asking.child?.question != null;
   });
 
 /** Returns whether a task that a call of this run watches changed in this very draft. */
-const isMovedByTask = (draft: Draft, run: Run): boolean =>
-  draft.events.some(
+const isMovedByTask = ({ events, thread: { run } }: ThreadDraft): boolean =>
+  events.some(
     (event) =>
       event.type === "task_changed" &&
       callsOfRun(run).some(({ wait }) => wait?.on === "task" && wait.task === event.data.task.id),
   );
 
 /** Returns what moved a run: a called agent, a task, or else the cause of this pass. */
-const moverOf = (draft: Draft, threadId: string, run: Run, by: string): string => {
-  if (isMovedByChild(draft, threadId)) return "thread";
-  return by === "time" && isMovedByTask(draft, run) ? "task" : by;
+const moverOf = (draft: ThreadDraft, by: string): string => {
+  if (isMovedByChild(draft)) return "thread";
+  return by === "time" && isMovedByTask(draft) ? "task" : by;
 };
 
 /** Reports that a run goes on. `by` is the cause of this pass. */
-export const markRunResumed = (draft: Draft, threadId: string, by: string): void => {
-  const { run } = threadOf(draft, threadId);
+export const markRunResumed = (draft: ThreadDraft, by: string): void => {
+  const { run } = draft.thread;
   if (run?.waitingShown !== true) return;
-  emit(draft, threadId, "run_resumed", { by: moverOf(draft, threadId, run, by) });
+  emit(draft, "run_resumed", { by: moverOf(draft, by) });
   run.waitingShown = false;
 };
 
@@ -220,12 +220,12 @@ export const createSlots = (draft: Draft): Slots => {
 };
 
 /** Queues a thread for a slot, behind those that came before it. */
-export const queueForSlot = (draft: Draft, threadId: string): void => {
+export const queueForSlot = (draft: ThreadDraft): void => {
   const { queue } = draft.state;
-  if (!queue.includes(threadId)) draft.state.queue = [...queue, threadId];
+  if (!queue.includes(draft.thread.id)) draft.state.queue = [...queue, draft.thread.id];
 };
 
-export const leaveSlotQueue = (draft: Draft, threadId: string): void => {
+export const leaveSlotQueue = (draft: ThreadDraft): void => {
   const { queue } = draft.state;
-  if (queue.includes(threadId)) draft.state.queue = queue.filter((id) => id !== threadId);
+  if (queue.includes(draft.thread.id)) draft.state.queue = queue.filter((id) => id !== draft.thread.id);
 };

@@ -12,17 +12,11 @@ import { rememberText } from "../memory/memories.ts";
 import type { BoardFacts, TaskChange, Tasks } from "../state/board.ts";
 import { findTask, taskView, changeBoard, releaseBoard, findChangedTasks } from "../state/board.ts";
 import type { EntryHead, EntryStore } from "../state/records.ts";
-import type { Draft, DraftCall } from "../transaction/draft.ts";
+import type { Draft, DraftCall, ThreadDraft } from "../transaction/draft.ts";
 import { agentOf, draftCallsOf, emit, headAfter } from "../transaction/draft.ts";
 import { readEntry, writeEntry } from "../transaction/entries.ts";
 
 /** Changes what the threads of a session share. */
-
-/** Thread and call that make the change. */
-interface Author {
-  readonly thread: string;
-  readonly call: string | null;
-}
 
 type StoreResult = { readonly ok: true; readonly value: Json } | Refusal;
 
@@ -40,18 +34,19 @@ const otherEntries = (draft: Draft, store: EntryStore, key: string): readonly En
   return [...heads.values()];
 };
 
-const authorScope = ({ call }: Author): { readonly call?: string } => (call === null ? {} : { call });
+/** Place of the event of a change that a call makes; null if the runtime makes it. */
+const scopeOf = (call: string | null): { readonly call?: string } => (call === null ? {} : { call });
 
 /** Writes an entry and reports it; the event's number becomes its revision. */
 const writeStoreEntry = (
-  draft: Draft,
-  author: Author,
+  draft: ThreadDraft,
+  call: string | null,
   entry: { readonly store: "state" | "notes"; readonly key: string; readonly value: Json | undefined },
 ): number => {
   const { store, key, value } = entry;
   const op = value === undefined ? "delete" : "set";
   const revision = headAfter(draft) + 1;
-  emit(draft, author.thread, "store_changed", { store, key, op }, authorScope(author));
+  emit(draft, "store_changed", { store, key, op }, scopeOf(call));
   writeEntry(draft, store, key, value, revision);
   return revision;
 };
@@ -68,11 +63,11 @@ const stateProblem = (draft: Draft, key: string, value: Json): Refusal | null =>
     : refuse("limit", "all values together have at most 8 MiB; delete or shorten some first");
 };
 
-const changeState = (draft: Draft, author: Author, change: StateChange): StoreResult => {
+const changeState = (draft: ThreadDraft, call: string | null, change: StateChange): StoreResult => {
   const { key } = change;
   const current = readEntry(draft, "state", key);
   if (change.op === "delete") {
-    if (current !== null) writeStoreEntry(draft, author, { store: "state", key, value: undefined });
+    if (current !== null) writeStoreEntry(draft, call, { store: "state", key, value: undefined });
     return acceptStoreChange({ key, deleted: current !== null });
   }
   const { value, if_revision: expected } = change;
@@ -86,21 +81,21 @@ const changeState = (draft: Draft, author: Author, change: StateChange): StoreRe
     );
   const problem = stateProblem(draft, key, value);
   if (problem !== null) return problem;
-  return acceptStoreChange({ key, revision: writeStoreEntry(draft, author, { store: "state", key, value }) });
+  return acceptStoreChange({ key, revision: writeStoreEntry(draft, call, { store: "state", key, value }) });
 };
 
 type NoteChange = Extract<CheckedChange, { store: "notes" }>;
 
-const changeNote = (draft: Draft, author: Author, { name, content }: NoteChange): StoreResult => {
+const changeNote = (draft: ThreadDraft, call: string | null, { name, content }: NoteChange): StoreResult => {
   const value = acceptStoreChange({ name, first_line: firstLine(content) });
   if (draft.context.storeRules.sharedNotes) {
     const data = { store: "notes", key: name, op: "set" } as const;
-    emit(draft, author.thread, "store_changed", data, authorScope(author));
+    emit(draft, "store_changed", data, scopeOf(call));
     return value;
   }
   if (otherEntries(draft, "notes", name).length >= storeLimits.notes)
     return refuse("limit", `there are ${storeLimits.notes} notes; overwrite one of them`);
-  writeStoreEntry(draft, author, { store: "notes", key: name, value: content });
+  writeStoreEntry(draft, call, { store: "notes", key: name, value: content });
   return value;
 };
 
@@ -117,24 +112,29 @@ const wakeWatchers = (draft: Draft, before: Tasks): void => {
   }
 };
 
-const putBoard = (draft: Draft, author: Author, tasks: Tasks): void => {
+const putBoard = (draft: ThreadDraft, call: string | null, tasks: Tasks): void => {
   const changed = changesOfBoard(draft, draft.state.tasks, tasks);
   draft.state.tasks = tasks;
-  for (const task of changed) emit(draft, author.thread, "task_changed", { task }, authorScope(author));
+  for (const task of changed) emit(draft, "task_changed", { task }, scopeOf(call));
 };
 
-const boardFactsOf = (draft: Draft, thread: string): BoardFacts => ({
+const boardFactsOf = (draft: ThreadDraft): BoardFacts => ({
   policy: draft.context.storeRules.onDependencyFailure,
-  thread,
-  agent: agentOf(draft, thread).name,
+  thread: draft.thread.id,
+  agent: agentOf(draft).name,
   canWork: (id) => id === "main" || (ownEntry(draft.state.threads, id)?.run ?? null) !== null,
   now: draft.context.now,
 });
 
-const changeTask = (draft: Draft, author: Author, change: TaskChange, facts: BoardFacts): StoreResult => {
+const changeTask = (
+  draft: ThreadDraft,
+  call: string | null,
+  change: TaskChange,
+  facts: BoardFacts,
+): StoreResult => {
   const outcome = changeBoard(draft.state.tasks, change, facts);
   if (!outcome.ok) return outcome;
-  putBoard(draft, author, outcome.tasks);
+  putBoard(draft, call, outcome.tasks);
   const task = findTask(outcome.tasks, outcome.id);
   return acceptStoreChange(
     task === null ? null : (taskView(outcome.tasks, task, facts.policy) as unknown as Json),
@@ -142,15 +142,15 @@ const changeTask = (draft: Draft, author: Author, change: TaskChange, facts: Boa
 };
 
 const changeMemory = (
-  draft: Draft,
-  author: Author,
+  draft: ThreadDraft,
+  call: string | null,
   change: Extract<CheckedChange, { store: "memory" }>,
 ): StoreResult => {
-  const value = rememberText(draft, author, change);
+  const value = rememberText(draft, call, change);
   return value === null ? refuse("unavailable", "this agent has no memory") : acceptStoreChange(value);
 };
 
-const applyStoreChange = (draft: Draft, author: Author, given: StoreChange): StoreResult => {
+const applyStoreChange = (draft: ThreadDraft, call: string | null, given: StoreChange): StoreResult => {
   const { data: change, error } = storeChange.safeParse(given, { error: describeIssue });
   if (change === undefined) {
     const [issue] = error.issues;
@@ -158,13 +158,13 @@ const applyStoreChange = (draft: Draft, author: Author, given: StoreChange): Sto
   }
   switch (change.store) {
     case "state":
-      return changeState(draft, author, change);
+      return changeState(draft, call, change);
     case "notes":
-      return changeNote(draft, author, change);
+      return changeNote(draft, call, change);
     case "memory":
-      return changeMemory(draft, author, change);
+      return changeMemory(draft, call, change);
     case "tasks":
-      return changeTask(draft, author, change, boardFactsOf(draft, author.thread));
+      return changeTask(draft, call, change, boardFactsOf(draft));
   }
 };
 
@@ -184,8 +184,8 @@ const createSavepoint = (draft: Draft): (() => void) => {
 
 /** Applies the changes of a tool all together; the first that is refused undoes all and gives its error. */
 const applyStoreChanges = (
-  draft: Draft,
-  author: Author,
+  draft: ThreadDraft,
+  call: string | null,
   changes: readonly StoreChange[],
 ):
   | { readonly ok: true; readonly values: readonly Json[] }
@@ -194,7 +194,7 @@ const applyStoreChanges = (
   const { tasks } = draft.state;
   const values: Json[] = [];
   for (const change of changes) {
-    const result = applyStoreChange(draft, author, change);
+    const result = applyStoreChange(draft, call, change);
     if (result.ok) {
       values.push(result.value);
       continue;
@@ -208,13 +208,13 @@ const applyStoreChanges = (
 
 /** Stores the changes of an output. Returns what the call's result then is. */
 export const storeOutput = (
-  draft: Draft,
-  author: Author,
+  draft: ThreadDraft,
+  call: string | null,
   { content, stores = [] }: ToolOutput,
   status: ResultStatus,
 ): { readonly content: ToolOutput["content"]; readonly status: ResultStatus; readonly changed: boolean } => {
   if (status !== "ok" || stores.length === 0) return { content, status, changed: false };
-  const result = applyStoreChanges(draft, author, stores);
+  const result = applyStoreChanges(draft, call, stores);
   if (!result.ok) return { content: result.error, status: "error", changed: false };
   const [first, ...more] = result.values;
   const said = JSON.stringify(more.length === 0 ? first : result.values);
@@ -223,54 +223,53 @@ export const storeOutput = (
 
 /** Lets a running call wait for a task; if the task has ended meanwhile, the call goes on at once. */
 export const watchTask = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: DraftCall,
   { task: id, until, memo }: Extract<Park, { on: "task" }>,
 ): void => {
   const task = findTask(draft.state.tasks, id);
   const isOpen = task?.status === "pending" || task?.status === "in_progress";
   const due = isOpen ? until : draft.context.now;
-  parkCall(draft, threadId, call, { on: "task", task: id, until: due }, { memo });
+  parkCall(draft, call, { on: "task", task: id, until: due }, { memo });
 };
 
-const assignmentOf = (draft: Draft, by: string, id: string, assignee: string) =>
+const assignmentOf = (draft: ThreadDraft, id: string, assignee: string) =>
   [
     { store: "tasks", op: "reassign", id, assignee } as const,
-    { ...boardFactsOf(draft, by), canWork: () => true },
+    { ...boardFactsOf(draft), canWork: () => true },
   ] as const;
 
 /** Says why a task cannot be given to a called agent; null if it can. */
-export const assignmentProblem = (draft: Draft, by: string, id: string): Refusal | null => {
-  const outcome = changeBoard(draft.state.tasks, ...assignmentOf(draft, by, id, by));
+export const assignmentProblem = (draft: ThreadDraft, id: string): Refusal | null => {
+  const outcome = changeBoard(draft.state.tasks, ...assignmentOf(draft, id, draft.thread.id));
   return outcome.ok ? null : outcome;
 };
 
 /** Moves a task from its current assignee to a called agent that is about to start. */
-export const assignTask = (draft: Draft, by: string, id: string, assignee: string): void => {
+export const assignTask = (draft: ThreadDraft, id: string, assignee: string): void => {
   const { tasks } = draft.state;
-  changeTask(draft, { thread: by, call: null }, ...assignmentOf(draft, by, id, assignee));
+  changeTask(draft, null, ...assignmentOf(draft, id, assignee));
   wakeWatchers(draft, tasks);
 };
 
 /** Settles a thread's task with the thread. Returns why the board refuses that; null if it is done or was already. */
-export const settleTask = (draft: Draft, thread: string, id: string, status: TaskStatus): string | null => {
+export const settleTask = (draft: ThreadDraft, id: string, status: TaskStatus): string | null => {
   const task = findTask(draft.state.tasks, id);
   if (task?.status === status) return null;
-  if (task !== null && task.status === "in_progress" && task.assignee !== thread)
+  if (task !== null && task.status === "in_progress" && task.assignee !== draft.thread.id)
     return `${id} is not ${status}: it went to ${task.assignee}`;
   const change = { store: "tasks", op: "update", id, status } as const;
   const { tasks } = draft.state;
-  const done = changeTask(draft, { thread, call: null }, change, boardFactsOf(draft, thread));
+  const done = changeTask(draft, null, change, boardFactsOf(draft));
   wakeWatchers(draft, tasks);
   return done.ok ? null : `${id} is not ${status}: ${done.sentence}`;
 };
 
 /** Releases what an ended thread still holds. */
-export const releaseTasks = (draft: Draft, thread: string): void => {
+export const releaseTasks = (draft: ThreadDraft): void => {
   const before = draft.state.tasks;
-  const tasks = releaseBoard(before, thread, draft.context.now);
+  const tasks = releaseBoard(before, draft.thread.id, draft.context.now);
   if (tasks === before) return;
-  putBoard(draft, { thread, call: null }, tasks);
+  putBoard(draft, null, tasks);
   wakeWatchers(draft, before);
 };

@@ -3,7 +3,7 @@ import type { LostFile, PendingFileChange } from "../state/files.ts";
 import { mostSandboxTries, postpone } from "../state/ask.ts";
 import { keepAnswer } from "../transaction/entries.ts";
 import type { Draft } from "../transaction/draft.ts";
-import { emit, headAfter } from "../transaction/draft.ts";
+import { emit, headAfter, selectThread } from "../transaction/draft.ts";
 
 /**
  * Keeps account of files that persons put into the workspace. A change is stored before it is made, so that
@@ -12,7 +12,8 @@ import { emit, headAfter } from "../transaction/draft.ts";
 
 /** Reports a person's file changes as `file_change` events, like a tool's. */
 const reportPersonsChanges = (draft: Draft, changes: readonly FileChange[]): void => {
-  for (const change of changes) emit(draft, "main", "file_change", { ...change, tool: null, message: null });
+  for (const change of changes)
+    emit(selectThread(draft, "main"), "file_change", { ...change, tool: null, message: null });
 };
 
 /** Records that the files of the creation are in the workspace, but those that it refused; removes their copies. */
@@ -27,7 +28,7 @@ export const settleInitialFiles = (
   if (lost.length === 0) return;
   draft.state.lostFiles = lost;
   const message = `the workspace refused files of the session's creation: ${lost.map(({ path }) => path).join(", ")}`;
-  emit(draft, "main", "error", { code: "workspace_lost", message, retryable: false });
+  emit(selectThread(draft, "main"), "error", { code: "workspace_lost", message, retryable: false });
 };
 
 /** Milliseconds after which the sandbox is asked for the outcome of a change. */
@@ -112,5 +113,5 @@ export const postponeFileChange = (draft: Draft, id: string, final: boolean): vo
   if (!final && later.tries < mostSandboxTries) return replaceChange(draft, id, later);
   replaceChange(draft, id, null);
   const message = `the sandbox could not say whether ${change.path} was changed; look at the file`;
-  emit(draft, "main", "error", { code: "sandbox_error", message, retryable: false });
+  emit(selectThread(draft, "main"), "error", { code: "sandbox_error", message, retryable: false });
 };

@@ -134,7 +134,7 @@ export interface DraftSession extends Editable<Omit<Session, "threads">> {
 export interface Draft {
   readonly state: DraftSession;
   /** Whether the commit may wait for the next one if it has no rows: a crash would redo it without loss. */
-  mayWait: boolean;
+  readonly commit: { mayWait: boolean };
   readonly context: TransactionContext;
   readonly events: SessionEvent[];
   readonly ledger: LedgerRow[];
@@ -158,6 +158,11 @@ export interface Draft {
   readonly thrown: ThrownByHook[];
 }
 
+/** A draft with one of its threads at hand, which transitions of a thread take: its run and agent are found by it. */
+export interface ThreadDraft extends Draft {
+  readonly thread: DraftThread;
+}
+
 const copyPhase = (phase: Phase): DraftRun["phase"] =>
   phase.at === "acting" ? { at: "acting", calls: phase.calls.map((call) => ({ ...call })) } : phase;
 
@@ -178,7 +183,7 @@ const copySession = (session: Session): DraftSession => {
 /** Creates a draft with copies of the session, its threads, their runs and calls, which are its entities. */
 export const createDraft = (state: Session, context: TransactionContext): Draft => ({
   state: copySession(state),
-  mayWait: false,
+  commit: { mayWait: false },
   context,
   events: [],
   ledger: [],
@@ -208,21 +213,30 @@ export const threadOf = (draft: Draft, id: string): DraftThread => {
   return thread;
 };
 
-export const agentOf = (draft: Draft, threadId: string): Agent =>
-  draft.context.agents(threadOf(draft, threadId));
+/** Returns the draft with another of its threads at hand. */
+export const selectThread = (draft: Draft, id: string): ThreadDraft => ({
+  ...draft,
+  thread: threadOf(draft, id),
+});
+
+/** Returns the draft with the thread that called this one at hand; null if there is none any more. */
+export const selectCaller = (draft: ThreadDraft): ThreadDraft | null => {
+  const thread = draft.state.threads[draft.thread.parent?.thread ?? ""];
+  return thread === undefined ? null : { ...draft, thread };
+};
+
+export const agentOf = ({ context, thread }: ThreadDraft): Agent => context.agents(thread);
 
 /** Changes a called thread's own facts; nothing happens if it is `main`. */
-export const changeChild = (draft: Draft, threadId: string, change: Partial<Child>): void => {
-  const thread = threadOf(draft, threadId);
+export const changeChild = ({ thread }: ThreadDraft, change: Partial<Child>): void => {
   if (thread.child !== null) thread.child = { ...thread.child, ...change };
 };
 
 /** Returns the session's `seq` once the draft is stored. */
 export const headAfter = (draft: Draft): number => draft.state.head + draft.events.length;
 
-/** Returns the active run of a thread; transitions that need one are called only while there is one. */
-export const runOf = (draft: Draft, id: string): DraftRun => {
-  const { run } = threadOf(draft, id);
+/** Returns the active run of the thread; transitions that need one are called only while there is one. */
+export const runOf = ({ thread: { id, run } }: Pick<ThreadDraft, "thread">): DraftRun => {
   if (run === null) throw new Error(`thread ${id} has no run`);
   return run;
 };
@@ -248,24 +262,26 @@ export const takeEditNumber = (draft: Draft): number => {
 
 /** Logs the states of effects that last beyond a run: a rewind or a fork returns to them. */
 export const recordEffects = (
-  draft: Draft,
-  thread: string,
+  draft: ThreadDraft,
   states: NonNullable<EditRow["effects"]>["states"],
 ): void => {
-  draft.edits.push({ after: headAfter(draft), edit: draft.state.nextEdit - 1, effects: { thread, states } });
+  draft.edits.push({
+    after: headAfter(draft),
+    edit: draft.state.nextEdit - 1,
+    effects: { thread: draft.thread.id, states },
+  });
 };
 
 /** Takes messages out of the view by one edit, so that the view before it can be rebuilt. */
 export const retireMessages = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   messages: readonly Message[],
   { effect = null, reason }: Pick<Cause, "reason"> & Partial<Pick<Cause, "effect">>,
 ): void => {
-  const { run } = threadOf(draft, threadId);
+  const { id: thread, run } = draft.thread;
   const edit = takeEditNumber(draft);
   const cause = { run: run?.id ?? null, turn: run?.turn ?? null, effect, reason };
-  for (const message of messages) draft.retired.push({ thread: threadId, message, edit, cause });
+  for (const message of messages) draft.retired.push({ thread, message, edit, cause });
 };
 
 /** Stores a text for `recall` and returns its id. */
@@ -313,18 +329,15 @@ const setEventFields = (
 
 /** Adds an event of a thread to the draft; run and turn come from its active run. */
 export const emit = <T extends EventType>(
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   type: T,
   data: DataOf<T>,
   place: EventScope = {},
 ): void => {
-  const thread = threadOf(draft, threadId);
-  const { run } = thread;
-  const agent = { name: thread.agent, prefix: agentOf(draft, threadId).prefix };
-  const event: EventFields = { type, thread: threadId, agent };
+  const { id, run, child, agent: name } = draft.thread;
+  const event: EventFields = { type, thread: id, agent: { name, prefix: agentOf(draft).prefix } };
   setEventFields(event, run, place);
-  if (thread.child?.node != null) event.node = thread.child.node.task;
+  if (child?.node != null) event.node = child.node.task;
   event.data = data;
   draft.events.push(event as unknown as SessionEvent);
 };
@@ -337,7 +350,7 @@ export const nextMessageId = ({ id, nextPos }: Pick<Thread, "id" | "nextPos">): 
   `msg_${id}_${nextPos}`;
 
 /** Gives a new message of a thread its number, time and token count; the message is not in the chat yet. */
-export const createMessage = ({ context }: Draft, thread: Thread, message: NewMessage): Message => ({
+export const createMessage = ({ context, thread }: ThreadDraft, message: NewMessage): Message => ({
   id: nextMessageId(thread),
   pos: thread.nextPos,
   at: context.now,
@@ -346,9 +359,9 @@ export const createMessage = ({ context }: Draft, thread: Thread, message: NewMe
   ...(thread.run === null ? {} : { run: thread.run.id, turn: thread.run.turn }),
 });
 
-const putMessage = (draft: Draft, threadId: string, message: NewMessage): Message => {
-  const thread = threadOf(draft, threadId);
-  const stored = createMessage(draft, thread, message);
+const putMessage = (draft: ThreadDraft, message: NewMessage): Message => {
+  const { thread } = draft;
+  const stored = createMessage(draft, message);
   thread.chat = [...thread.chat, stored];
   thread.tokens += stored.tokens;
   thread.nextPos += 1;
@@ -356,38 +369,32 @@ const putMessage = (draft: Draft, threadId: string, message: NewMessage): Messag
 };
 
 /** Appends a message to a thread's chat and reports it by an event. */
-export const appendMessage = (
-  draft: Draft,
-  threadId: string,
-  message: NewMessage,
-  final = false,
-): Message => {
-  const stored = putMessage(draft, threadId, message);
-  emit(draft, threadId, "message_added", { message: stored, final });
+export const appendMessage = (draft: ThreadDraft, message: NewMessage, final = false): Message => {
+  const stored = putMessage(draft, message);
+  emit(draft, "message_added", { message: stored, final });
   return stored;
 };
 
 /** Appends a result whose output `tool_call_end` has brought: its event names only the call. */
 export const appendResult = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   result: ToolResultPart,
   marks: Pick<Message, "marks">,
 ): void => {
-  const stored = putMessage(draft, threadId, { role: "tool", origin: "agent", parts: [result], ...marks });
-  emit(draft, threadId, "message_added", { message: reportWithoutOutput(stored), final: false });
+  const stored = putMessage(draft, { role: "tool", origin: "agent", parts: [result], ...marks });
+  emit(draft, "message_added", { message: reportWithoutOutput(stored), final: false });
 };
 
 /** Appends a note of the system for the model. */
-export const appendNote = (draft: Draft, threadId: string, text: string, sender = "runtime"): void => {
+export const appendNote = (draft: ThreadDraft, text: string, sender = "runtime"): void => {
   const parts = [{ type: "text", text: cleanText(text) }] as const;
-  appendMessage(draft, threadId, { role: "user", origin: "system", sender, marks: ["note"], parts });
+  appendMessage(draft, { role: "user", origin: "system", sender, marks: ["note"], parts });
 };
 
 /** Runs code of an effect, a guard or middleware; what it throws is logged with the commit. */
-export const runHook = <T>(draft: Draft, thread: string, hook: string, act: () => T): Outcome<T> => {
+export const runHook = <T>(draft: ThreadDraft, hook: string, act: () => T): Outcome<T> => {
   const outcome = catchThrown(act);
-  const run = draft.state.threads[thread]?.run?.id;
-  if ("thrown" in outcome) draft.thrown.push({ thread, run, hook, error: outcome.error });
+  const { id: thread, run } = draft.thread;
+  if ("thrown" in outcome) draft.thrown.push({ thread, run: run?.id, hook, error: outcome.error });
   return outcome;
 };

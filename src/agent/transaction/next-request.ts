@@ -11,19 +11,18 @@ import type { FallbackChain } from "../../model/retry.ts";
 import { startFallbackChain } from "../../model/retry.ts";
 import { allTargets, findNamedTarget } from "../definition/agent.ts";
 import type { Phase } from "../state/phase.ts";
-import type { Draft } from "./draft.ts";
-import { agentOf, threadOf } from "./draft.ts";
+import type { ThreadDraft } from "./draft.ts";
+import { agentOf, runOf } from "./draft.ts";
 
 /** Says of the next request of a thread whom it asks, and how large it is. */
 
 /** Finds the model target of a thread's call, even after a model change; undefined if it no longer exists. */
 export const findTarget = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   name: Pick<ModelTarget, "provider" | "model">,
 ): ModelTarget | undefined => {
   for (const chosen of [undefined, null, `${name.provider}/${name.model}`]) {
-    const targets = allTargets(draft.context.agents(threadOf(draft, threadId), chosen));
+    const targets = allTargets(draft.context.agents(draft.thread, chosen));
     const found = findNamedTarget(targets, name);
     if (found !== undefined) return found;
   }
@@ -35,9 +34,9 @@ export type ThinkingPhase = Extract<Phase, { at: "thinking" }>;
 export type WaitingPhase = Extract<Phase, { at: "waiting" }>;
 
 /** Returns the fallback chain of a turn that begins now. */
-export const turnFallbackChain = (draft: Draft, threadId: string): FallbackChain => {
+export const turnFallbackChain = (draft: ThreadDraft): FallbackChain => {
   const { health, now } = draft.context;
-  const { targets } = agentOf(draft, threadId);
+  const { targets } = agentOf(draft);
   return startFallbackChain(
     targets.map(({ provider, model }) => ({ provider, model, ...health(provider, model) })),
     now,
@@ -50,15 +49,12 @@ const hasSameTargets = ({ list }: FallbackChain, targets: Agent["targets"]): boo
   list.every(({ provider, model }, at) => provider === targets[at]?.provider && model === targets[at].model);
 
 /** Returns the chain and the ticket of a turn's next attempt, from its wait. */
-export const nextAttempt = (
-  draft: Draft,
-  threadId: string,
-  { phase, plan }: Run,
-): Pick<WaitingPhase, "attempt" | "chain" | "ticket"> => {
-  if (phase.at === "waiting" && hasSameTargets(phase.chain, agentOf(draft, threadId).targets)) return phase;
+export const nextAttempt = (draft: ThreadDraft): Pick<WaitingPhase, "attempt" | "chain" | "ticket"> => {
+  const { phase, plan } = runOf(draft);
+  if (phase.at === "waiting" && hasSameTargets(phase.chain, agentOf(draft).targets)) return phase;
   const first = isPlanning(plan) ? (plan?.attempts ?? 0) + 1 : 1;
   const attempt = phase.at === "waiting" || phase.at === "preparing" ? phase.attempt : first;
-  return { attempt, chain: turnFallbackChain(draft, threadId), ticket: null };
+  return { attempt, chain: turnFallbackChain(draft), ticket: null };
 };
 
 /** A request for a plan differs from that of a turn by this text at its end, and by its tools. */

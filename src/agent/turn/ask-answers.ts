@@ -26,49 +26,48 @@ import { argsOf, interruptRule } from "../state/call.ts";
 import { planAskOf } from "../state/phase.ts";
 import { openAskOf } from "../state/ask.ts";
 import { isSteeredByPerson } from "../state/thread.ts";
-import type { Draft, DraftCall } from "../transaction/draft.ts";
-import { agentOf, emit, threadOf, runOf, assign } from "../transaction/draft.ts";
+import type { Draft, DraftCall, ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, emit, runOf, assign, selectThread } from "../transaction/draft.ts";
 import { lineageOf } from "../budgets/bounds.ts";
 
 /** Handles asks, which only people, clients or callers can answer. */
 
 /** Gives a call an error result, since too many asks are open to ask another. */
-const refuseTooManyAsks = (draft: Draft, threadId: string, call: DraftCall): void => {
+const refuseTooManyAsks = (draft: ThreadDraft, call: DraftCall): void => {
   const sentence = `${mostOpenAsks} asks of this session are open, so this one was not sent. Go on without it, or wait for answers.`;
-  refuseCall(draft, threadId, call, refuse("limit", sentence));
+  refuseCall(draft, call, refuse("limit", sentence));
 };
 
 /** Parks a call on an ask; without an interactive person its default applies at once. Who steers is heard first. */
-export const parkCallOnAsk = (draft: Draft, threadId: string, call: DraftCall, subject: AskSubject): void => {
-  if (isSteeredByPerson(threadOf(draft, threadId))) {
+export const parkCallOnAsk = (draft: ThreadDraft, call: DraftCall, subject: AskSubject): void => {
+  if (isSteeredByPerson(draft.thread)) {
     const mayHaveActed = call.attempts > 0 && "approval" in subject;
-    endCallAtOnce(draft, threadId, call, syntheticResult(call.call, mayHaveActed ? "unknown" : "skipped"));
+    endCallAtOnce(draft, call, syntheticResult(call.call, mayHaveActed ? "unknown" : "skipped"));
     return;
   }
-  if (Object.keys(draft.state.asks).length >= mostOpenAsks) return refuseTooManyAsks(draft, threadId, call);
-  const timeoutMs = timeoutOf(draft, threadId, call, subject);
-  const ask = openAsk(draft, threadId, call.call.id, timeoutMs, subject);
-  parkCall(draft, threadId, call, { on: "ask", ask: ask.id, until: null });
+  if (Object.keys(draft.state.asks).length >= mostOpenAsks) return refuseTooManyAsks(draft, call);
+  const timeoutMs = timeoutOf(draft, call, subject);
+  const ask = openAsk(draft, call.call.id, timeoutMs, subject);
+  parkCall(draft, call, { on: "ask", ask: ask.id, until: null });
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
 /** Parks a call that asks a person and runs again with the answer, which then stands in its memo. */
 export const parkCallOnAnswer = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: DraftCall,
   subject: AskSubject,
   memo: Json,
 ): void => {
   assign(call, { memo, resumes: true });
   if ("authorization" in subject && subject.authorization.login === true)
-    reportLogin(draft, threadId, subject.authorization.server);
-  parkCallOnAsk(draft, threadId, call, subject);
+    reportLogin(draft, subject.authorization.server);
+  parkCallOnAsk(draft, call, subject);
 };
 
 /** Returns the call that an ask belongs to; null if it belongs to none or the call is over. */
-export const askedCallOf = (draft: Draft, { thread, call }: Ask): DraftCall | null =>
-  findCall(draft.state.threads[thread]?.run ?? null, call);
+export const askedCallOf = ({ state }: Draft, { thread, call }: Ask): DraftCall | null =>
+  findCall(state.threads[thread]?.run ?? null, call);
 
 /** Runs the call that asked again (null: without an answer); false if the call takes an answer as its result. */
 const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolean => {
@@ -79,30 +78,29 @@ const resumeWithAnswer = (draft: Draft, ask: Ask, answer: string | null): boolea
   return true;
 };
 
-const timeoutOf = (draft: Draft, threadId: string, call: Call, subject: AskSubject): number => {
-  const { approvalTimeout, asks } = agentOf(draft, threadId);
+const timeoutOf = (draft: ThreadDraft, call: Call, subject: AskSubject): number => {
+  const { approvalTimeout, asks } = agentOf(draft);
   if ("approval" in subject) return approvalTimeout(call.plan.by).timeoutMs;
   return "question" in subject ? asks.questionTimeoutMs : asks.timeoutMs;
 };
 
 /** Puts an effect's question to a person and lets the effect wait. */
 export const askForEffect = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   key: string,
   { text, options, default: fallback }: EffectQuestion,
   timeoutMs: number,
 ): void => {
   const question = { text, options, multi_select: false, strict: true };
-  pauseForAnswer(draft, threadId, { key, fallback, timeoutMs }, { question });
+  pauseForAnswer(draft, { key, fallback, timeoutMs }, { question });
 };
 
 /** Gives an effect's question its answer, or its default: the effect goes on. */
-const answerEffectQuestion = (draft: Draft, ask: Ask, text: string | null): boolean => {
-  const wait = preparingPhaseOf(threadOf(draft, ask.thread).run)?.wait;
+const answerEffectQuestion = (draft: ThreadDraft, ask: Ask, text: string | null): boolean => {
+  const wait = preparingPhaseOf(draft.thread.run)?.wait;
   if (wait?.on !== "ask" || wait.ask !== ask.id) return false;
-  if (text !== null) keepMemo(draft, ask.thread, wait.key ?? "", text);
-  pauseStep(draft, ask.thread, { ...wait, until: draft.context.now });
+  if (text !== null) keepMemo(draft, wait.key ?? "", text);
+  pauseStep(draft, { ...wait, until: draft.context.now });
   return true;
 };
 
@@ -116,17 +114,14 @@ export const denialOf = (
     ? ["unknown", `${syntheticResults.unknown}\n${text}`]
     : [status, text];
 
-const settleAskedCall = (draft: Draft, ask: Ask, status: ResultStatus, text: string): void => {
+const settleAskedCall = (draft: ThreadDraft, ask: Ask, status: ResultStatus, text: string): void => {
   if (answerEffectQuestion(draft, ask, text)) return;
   if (status === "ok" && resumeWithAnswer(draft, ask, text)) return;
   const call = askedCallOf(draft, ask);
   if (call === null) return;
   const durationMs = Math.max(0, draft.context.now - ask.opened_at);
-  endCall(draft, ask.thread, call, {
-    result: createCallResult(draft, ask.thread, call, ...denialOf(call, status, text)),
-    durationMs,
-    cached: false,
-  });
+  const result = createCallResult(draft, call, ...denialOf(call, status, text));
+  endCall(draft, call, { result, durationMs, cached: false });
 };
 
 /** A call whose ask is answered may start. */
@@ -135,8 +130,8 @@ const askedCall = { status: "planned", wait: null } as const;
 const approvedCall = { ...askedCall, approved: true } as const;
 
 /** Ends the wait for a limit: the run and what is below it go on or end. */
-const closeRaise = (draft: Draft, { thread }: Ask): void => {
-  if (threadOf(draft, thread).run !== null) changeRunBudget(draft, thread, { ask: null });
+const closeRaise = (draft: ThreadDraft): void => {
+  if (draft.thread.run !== null) changeRunBudget(draft, { ask: null });
 };
 
 const limitOfAsk = ({ thread, budget }: Ask): Pick<ReachedLimit, "scope" | "thread" | "kind"> => ({
@@ -150,21 +145,20 @@ const limitOfAsk = ({ thread, budget }: Ask): Pick<ReachedLimit, "scope" | "thre
  * begun stays unsafe, whatever it goes on with.
  */
 export const rejudgeCall = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   given: Pick<Call, "call" | "edited" | "moved" | "attempts" | "plan">,
 ): CallPlan => {
   const args = argsOf(given);
   const call = args === given.call.args ? given.call : { ...given.call, args };
-  const plan = createDraftJudge(draft, threadId)(call);
+  const plan = createDraftJudge(draft)(call);
   return given.attempts > 0 && given.plan.safety === "unsafe" ? { ...plan, safety: "unsafe" } : plan;
 };
 
 /** Judges a waiting call again when it may start: grants or rules may have changed meanwhile. */
-export const judgeAtTurn = (draft: Draft, threadId: string, call: DraftCall): void => {
+export const judgeAtTurn = (draft: ThreadDraft, call: DraftCall): void => {
   const { plan: before } = call;
-  if (before.refusal !== undefined || agentOf(draft, threadId).missing !== null) return;
-  const now = rejudgeCall(draft, threadId, call);
+  if (before.refusal !== undefined || agentOf(draft).missing !== null) return;
+  const now = rejudgeCall(draft, call);
   // An approval stands against everything but a refusal, and so does an ask about what a crash interrupted.
   const stands = call.approved || before.by === interruptRule;
   const { closed } = now;
@@ -177,9 +171,9 @@ export const judgeAtTurn = (draft: Draft, threadId: string, call: DraftCall): vo
  * call stay closed. A call whose agent the deployment lacks waits for the agent: nothing else forbids the
  * call.
  */
-export const approveCall = (draft: Draft, { thread }: Ask, call: DraftCall): AnswerAction => {
-  if (agentOf(draft, thread).missing !== null) return { do: "start", call, changed: {} };
-  const plan = rejudgeCall(draft, thread, call);
+export const approveCall = (draft: ThreadDraft, call: DraftCall): AnswerAction => {
+  if (agentOf(draft).missing !== null) return { do: "start", call, changed: {} };
+  const plan = rejudgeCall(draft, call);
   const { verdict, refusal, by, closed } = plan;
   if (verdict === "deny") {
     call.plan = plan;
@@ -191,19 +185,18 @@ export const approveCall = (draft: Draft, { thread }: Ask, call: DraftCall): Ans
 
 /** Lets a started call go on with other arguments, which are not permitted yet. */
 export const changeCall = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: DraftCall,
   { args, memo }: { readonly args: Json; readonly memo: Json },
 ): void => {
   const moved = JSON.stringify(args);
-  const plan = rejudgeCall(draft, threadId, { ...call, moved });
+  const plan = rejudgeCall(draft, { ...call, moved });
   assign(call, { status: "planned", approved: false, moved, plan, memo });
 };
 
 /** Stops the run, since its limit was not raised. */
-const refuseRaise = (draft: Draft, ask: Ask): Json => {
-  closeRaise(draft, ask);
+const refuseRaise = (draft: ThreadDraft, ask: Ask): Json => {
+  closeRaise(draft);
   const { kind, limit = 0 } = ask.budget ?? {};
   stopRun(draft, limitOfAsk(ask), `${kind}: the limit ${limit} is reached and was not raised`);
   return "stop";
@@ -212,41 +205,41 @@ const refuseRaise = (draft: Draft, ask: Ask): Json => {
 /** Why an ask gets its default: its time is over, or somebody cancelled it. */
 type NoAnswer = "expired" | "cancelled";
 
-const approvalDefaultOf = (draft: Draft, ask: Ask, why: NoAnswer): AnswerAction => {
+const approvalDefaultOf = (draft: ThreadDraft, ask: Ask, why: NoAnswer): AnswerAction => {
   const call = askedCallOf(draft, ask);
-  const { onTimeout } = agentOf(draft, ask.thread).approvalTimeout(ask.approval?.rule ?? "");
-  if (onTimeout === "approve" && call !== null) return approveCall(draft, ask, call);
+  const { onTimeout } = agentOf(draft).approvalTimeout(ask.approval?.rule ?? "");
+  if (onTimeout === "approve" && call !== null) return approveCall(draft, call);
   const what =
     why === "expired" ? "this call was not approved in time" : "the request for approval was cancelled";
   return { do: "settle", status: "denied", text: `denied: ${what}.` };
 };
 
 /** Returns whether the run waits for this answer about its plan. */
-export const isPlanAsk = (draft: Draft, { id, thread }: Ask): boolean => {
-  const { run } = threadOf(draft, thread);
+export const isPlanAsk = ({ state }: Draft, { id, thread }: Ask): boolean => {
+  const run = state.threads[thread]?.run ?? null;
   return run !== null && planAskOf(run) === id;
 };
 
-const denyPlan = (draft: Draft, { thread }: Ask): Json => {
-  settlePlan(draft, thread, { approved: false, message: null });
+const denyPlan = (draft: ThreadDraft): Json => {
+  settlePlan(draft, { approved: false, message: null });
   return "deny";
 };
 
-const applyApprovalDefault = (draft: Draft, ask: Ask, why: NoAnswer): Json => {
+const applyApprovalDefault = (draft: ThreadDraft, ask: Ask, why: NoAnswer): Json => {
   const effect = approvalDefaultOf(draft, ask, why);
   applyAnswer(draft, ask, effect);
   return effect.do === "start" ? "approve" : "deny";
 };
 
 /** Applies the default of an unanswered question, by the agent's settings. */
-const applyQuestionDefault = (draft: Draft, ask: Ask, why: NoAnswer): Json => {
-  const rule = agentOf(draft, ask.thread).asks.onTimeout;
+const applyQuestionDefault = (draft: ThreadDraft, ask: Ask, why: NoAnswer): Json => {
+  const rule = agentOf(draft).asks.onTimeout;
   if (rule === "fail") {
     const isLate = why === "expired";
     const text = isLate ? "timeout: no answer came." : "cancelled: the question was cancelled.";
     settleAskedCall(draft, ask, "error", text);
     const error = isLate ? "a question was not answered in time" : "a question was cancelled";
-    runOf(draft, ask.thread).stop = { reason: "deadline_exceeded", error };
+    runOf(draft).stop = { reason: "deadline_exceeded", error };
     return "fail";
   }
   if (resumeWithAnswer(draft, ask, null)) return "cancel";
@@ -255,9 +248,9 @@ const applyQuestionDefault = (draft: Draft, ask: Ask, why: NoAnswer): Json => {
 };
 
 /** Applies an ask's default, which its call gets without an answer. */
-const applyDefault = (draft: Draft, ask: Ask, why: NoAnswer): Json => {
+const applyDefault = (draft: ThreadDraft, ask: Ask, why: NoAnswer): Json => {
   if (ask.kind === "budget") return refuseRaise(draft, ask);
-  if (isPlanAsk(draft, ask)) return denyPlan(draft, ask);
+  if (isPlanAsk(draft, ask)) return denyPlan(draft);
   if (answerEffectQuestion(draft, ask, null)) return "continue";
   if (ask.kind === "approval") return applyApprovalDefault(draft, ask, why);
   if (ask.kind === "question") return applyQuestionDefault(draft, ask, why);
@@ -270,10 +263,11 @@ const applyDefault = (draft: Draft, ask: Ask, why: NoAnswer): Json => {
 /** Closes an open ask that has expired. */
 export const expireAsk = (draft: Draft, ask: Ask): void => {
   closeAsk(draft, ask, { status: "expired", resolution: { decision: "expired", by: "clock" } });
+  const asking = selectThread(draft, ask.thread);
   const at = draft.events.length;
-  const applied = applyDefault(draft, ask, "expired");
+  const applied = applyDefault(asking, ask, "expired");
   const later = draft.events.splice(at);
-  emit(draft, ask.thread, "ask_expired", { ask: ask.id, applied }, askScopeOf(ask));
+  emit(asking, "ask_expired", { ask: ask.id, applied }, askScopeOf(ask));
   draft.events.push(...later);
 };
 
@@ -291,7 +285,7 @@ export type AnswerAction =
   | { readonly do: "plan"; readonly decision: PlanDecision }
   | { readonly do: "default" };
 
-const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
+const applyAnswer = (draft: ThreadDraft, ask: Ask, effect: AnswerAction): void => {
   switch (effect.do) {
     case "settle":
       settleAskedCall(draft, ask, effect.status, effect.text);
@@ -300,11 +294,11 @@ const applyAnswer = (draft: Draft, ask: Ask, effect: AnswerAction): void => {
       assign(effect.call, { ...approvedCall, ...effect.changed });
       return;
     case "raise":
-      closeRaise(draft, ask);
+      closeRaise(draft);
       raiseLimit(draft, limitOfAsk(ask), effect.limit);
       return;
     case "plan":
-      settlePlan(draft, ask.thread, effect.decision);
+      settlePlan(draft, effect.decision);
       return;
     case "default":
       applyDefault(draft, ask, "cancelled");
@@ -319,18 +313,19 @@ interface AskAnswer extends NonNullable<Ask["resolution"]> {
 /** Closes an open ask with its first valid answer. */
 export const answerAsk = (draft: Draft, ask: Ask, answer: AskAnswer, effect: AnswerAction): void => {
   closeAsk(draft, ask, { status: "resolved", resolution: answer });
+  const asking = selectThread(draft, ask.thread);
   const { body: _, ...shown } = answer;
   const data = { ask: ask.id, ...shown, edited: answer.decision === "edit" };
-  emit(draft, ask.thread, "ask_resolved", data, askScopeOf(ask));
-  applyAnswer(draft, ask, effect);
+  emit(asking, "ask_resolved", data, askScopeOf(ask));
+  applyAnswer(asking, ask, effect);
 };
 
 /** When a limit is reached, a person is asked for a higher one, or the run stops. */
 
 /** Returns the tickets of a held run, which requests others when it goes on. */
-const releaseTickets = (draft: Draft, thread: string): void => {
+const releaseTickets = (draft: ThreadDraft): void => {
   for (const { id, run } of Object.values(draft.state.threads)) {
-    if (run === null || !lineageOf(draft.state, id).some((each) => each.id === thread)) continue;
+    if (run === null || !lineageOf(draft.state, id).some((each) => each.id === draft.thread.id)) continue;
     const { phase } = run;
     if (phase.at === "preparing" || phase.at === "waiting") run.phase = { ...phase, ticket: null };
   }
@@ -338,15 +333,16 @@ const releaseTickets = (draft: Draft, thread: string): void => {
 
 /** Lets the run of the account wait, with everything below it, until a person raises the limit or the time is over. */
 const askForRaise = (draft: Draft, { thread, scope, kind, limit, spent, least }: ReachedLimit): void => {
-  const { run } = threadOf(draft, thread);
+  const held = selectThread(draft, thread);
+  const { run } = held.thread;
   if (run === null || run.budget.ask !== null) return;
-  const { timeoutMs } = agentOf(draft, thread).asks;
+  const { timeoutMs } = agentOf(held).asks;
   const shown = (amount: number): number => toApiAmount(kind, amount);
-  const ask = openAsk(draft, thread, "", timeoutMs, {
+  const ask = openAsk(held, "", timeoutMs, {
     budget: { scope, kind: limitNames[kind], limit: shown(limit), spent: shown(spent), least: shown(least) },
   });
-  changeRunBudget(draft, thread, { ask: ask.id });
-  releaseTickets(draft, thread);
+  changeRunBudget(held, { ask: ask.id });
+  releaseTickets(held);
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 

@@ -12,8 +12,8 @@ import { stopCommand } from "../calls/background-commands.ts";
 import { endCallAtOnce, findCall, callInputOf, permissionOf, parkCall } from "../calls/tool-calls.ts";
 import type { ReachedLimit } from "../state/budget.ts";
 import type { Approval, Call } from "../state/call.ts";
-import type { Draft, DraftCall } from "../transaction/draft.ts";
-import { emit, runOf, threadOf, draftCallsOf, assign, agentOf, runHook } from "../transaction/draft.ts";
+import type { DraftCall, ThreadDraft } from "../transaction/draft.ts";
+import { emit, runOf, draftCallsOf, assign, agentOf, runHook } from "../transaction/draft.ts";
 import { judgeAtTurn, parkCallOnAsk, denialOf, handleReachedLimit } from "./ask-answers.ts";
 import { pauseAfter } from "../state/ask.ts";
 import { loseModelCall, pauseStep } from "../calls/model-call.ts";
@@ -35,15 +35,13 @@ import type { CallRecord } from "../state/records.ts";
 
 /** Starts planned calls: answers refusals, parks what needs a person; `request` does what calls ask of the session. */
 export const startCalls = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   ids: readonly string[],
   request: (call: DraftCall) => void,
 ): void => {
   for (const id of ids) {
-    const call = findCall(threadOf(draft, threadId).run, id);
-    if (call?.status === "planned" && runOf(draft, threadId).stop === null)
-      startCall(draft, threadId, call, request);
+    const call = findCall(draft.thread.run, id);
+    if (call?.status === "planned" && runOf(draft).stop === null) startCall(draft, call, request);
   }
 };
 
@@ -61,37 +59,32 @@ const approvalOf = (call: Call, { workingDir: directory, approvalTimeout }: Agen
   };
 };
 
-const startCall = (
-  draft: Draft,
-  threadId: string,
-  call: DraftCall,
-  request: (call: DraftCall) => void,
-): void => {
-  judgeAtTurn(draft, threadId, call);
+const startCall = (draft: ThreadDraft, call: DraftCall, request: (call: DraftCall) => void): void => {
+  judgeAtTurn(draft, call);
   const { plan } = call;
   if (plan.refusal !== undefined) {
     const { status, text } = plan.refusal;
     stopCommand(draft, call);
-    endCallAtOnce(draft, threadId, call, textResult(call.call, ...denialOf(call, status, text)));
+    endCallAtOnce(draft, call, textResult(call.call, ...denialOf(call, status, text)));
     return;
   }
-  const reached = call.attempts === 0 ? findCallLimit(draft, threadId) : null;
+  const reached = call.attempts === 0 ? findCallLimit(draft) : null;
   if (reached !== null) {
-    handleCallLimit(draft, threadId, call, reached);
+    handleCallLimit(draft, call, reached);
     return;
   }
   if (plan.verdict === "ask" && !call.approved) {
-    parkCallOnAsk(draft, threadId, call, { approval: approvalOf(call, agentOf(draft, threadId)) });
+    parkCallOnAsk(draft, call, { approval: approvalOf(call, agentOf(draft)) });
     return;
   }
   if (call.attempts === 0) {
-    emitCallStart(draft, threadId, call);
-    countCall(draft, threadId, call.call.name);
+    emitCallStart(draft, call);
+    countCall(draft, call.call.name);
   }
   const { now, epoch } = draft.context;
   call.startedAt = now;
   if (plan.client === true) {
-    parkCallOnAsk(draft, threadId, call, {
+    parkCallOnAsk(draft, call, {
       client_tool: { tool: call.call.name, input: callInputOf(call) },
     });
     return;
@@ -111,7 +104,7 @@ const mostRefusals = 2;
  * the call waits; otherwise it is answered without a run, and the run ends if the model insists in a further
  * turn.
  */
-const handleCallLimit = (draft: Draft, threadId: string, call: DraftCall, reached: ReachedLimit): void => {
+const handleCallLimit = (draft: ThreadDraft, call: DraftCall, reached: ReachedLimit): void => {
   if (reached.ask) {
     handleReachedLimit(draft, reached);
     return;
@@ -119,14 +112,14 @@ const handleCallLimit = (draft: Draft, threadId: string, call: DraftCall, reache
   reportReachedLimit(draft, reached);
   const why = describeLimit(reached);
   const text = `limit: ${why}, so this call was not run. Answer without further calls.`;
-  endCallAtOnce(draft, threadId, call, textResult(call.call, "error", text));
-  const { turn, budget } = runOf(draft, threadId);
+  endCallAtOnce(draft, call, textResult(call.call, "error", text));
+  const { turn, budget } = runOf(draft);
   const refusals = [...new Set([...budget.refusals, turn])];
-  changeRunBudget(draft, threadId, { refusals });
-  if (refusals.length >= mostRefusals) stopRun(draft, { thread: threadId, kind: reached.kind }, why);
+  changeRunBudget(draft, { refusals });
+  if (refusals.length >= mostRefusals) stopRun(draft, { thread: draft.thread.id, kind: reached.kind }, why);
 };
 
-const emitCallStart = (draft: Draft, threadId: string, call: Call): void => {
+const emitCallStart = (draft: ThreadDraft, call: Call): void => {
   const { plan } = call;
   const data = {
     tool: call.call.name,
@@ -135,18 +128,18 @@ const emitCallStart = (draft: Draft, threadId: string, call: Call): void => {
     safety: plan.safety,
     permission: permissionOf(call),
   };
-  emit(draft, threadId, "tool_call_start", data, { call: call.call.id, item: call.call.id });
+  emit(draft, "tool_call_start", data, { call: call.call.id, item: call.call.id });
 };
 
 /** Counts a call for its run and every run above it. */
-const countCall = (draft: Draft, threadId: string, tool: string): void => {
-  runOf(draft, threadId).counters.toolRan = true;
-  for (const { id } of lineageOf(draft.state, threadId)) {
-    const counters = threadOf(draft, id).run?.counters;
-    if (counters === undefined) continue;
+const countCall = (draft: ThreadDraft, tool: string): void => {
+  runOf(draft).counters.toolRan = true;
+  for (const { run } of lineageOf(draft.state, draft.thread.id)) {
+    if (run === null) continue;
+    const { counters } = run;
     counters.toolCounts = { ...counters.toolCounts, [tool]: (ownEntry(counters.toolCounts, tool) ?? 0) + 1 };
   }
-  bookSpending(draft, threadId, { toolCalls: 1 });
+  bookSpending(draft, { toolCalls: 1 });
 };
 
 /** Recovers the work of an older isolate. */
@@ -155,10 +148,10 @@ const deadLimit = 10;
 const mostReruns = 3;
 
 /** Recovers calls that an older isolate was running, by their safety class. */
-const recoverCalls = (draft: Draft, threadId: string): void => {
+const recoverCalls = (draft: ThreadDraft): void => {
   const { epoch } = draft.context;
-  const agent = agentOf(draft, threadId);
-  for (const call of draftCallsOf(runOf(draft, threadId))) {
+  const agent = agentOf(draft);
+  for (const call of draftCallsOf(runOf(draft))) {
     if (call.status !== "running" || call.epoch === epoch) continue;
     const rule =
       ownEntry(agent.onInterrupt, call.call.name) ?? (call.plan.safety === "unsafe" ? "unknown" : "rerun");
@@ -168,24 +161,24 @@ const recoverCalls = (draft: Draft, threadId: string): void => {
       const plan = { ...call.plan, verdict: "ask", by: interruptRule } as const;
       assign(call, { status: "planned", approved: false, plan });
     } else {
-      endCallAtOnce(draft, threadId, call, syntheticResult(call.call, "unknown"));
+      endCallAtOnce(draft, call, syntheticResult(call.call, "unknown"));
       if (rule === "fail")
-        runOf(draft, threadId).stop = { reason: "internal", error: `${call.call.name} was interrupted` };
+        runOf(draft).stop = { reason: "internal", error: `${call.call.name} was interrupted` };
     }
   }
 };
 
 /** Recovers a run whose work in an older isolate is lost: its attempt is discarded, its calls by their class. */
-export const recoverRun = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+export const recoverRun = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   const { phase, counters } = run;
-  if (phase.at === "acting") recoverCalls(draft, threadId);
+  if (phase.at === "acting") recoverCalls(draft);
   if (phase.at !== "thinking" && phase.at !== "preparing") return;
   const dead = counters.deadAttempts + 1;
   const until = draft.context.now + (dead < 3 ? 0 : pauseAfter(dead - 3, 1_000, 60_000));
-  loseModelCall(draft, threadId, "interrupted", until);
+  loseModelCall(draft, "interrupted", until);
   const attempt = phase.at === "thinking" ? phase.call.attempt + 1 : phase.attempt;
-  pauseStep(draft, threadId, { on: "retry", until }, { attempt });
+  pauseStep(draft, { on: "retry", until }, { attempt });
   counters.deadAttempts = dead;
   if (dead >= deadLimit)
     run.stop = {
@@ -226,14 +219,9 @@ const toJudgedCall = ({ call, record }: Call): JudgedCall => ({
   },
 });
 
-const guardFactsOf = (
-  draft: Draft,
-  threadId: string,
-  calls: readonly JudgedCall[],
-  at: number,
-): GuardFacts => {
-  const { id, turn } = runOf(draft, threadId);
-  const { agent, recordMarks } = threadOf(draft, threadId);
+const guardFactsOf = (draft: ThreadDraft, calls: readonly JudgedCall[], at: number): GuardFacts => {
+  const { id, turn } = runOf(draft);
+  const { agent, recordMarks } = draft.thread;
   return {
     earlier: calls.slice(0, at),
     later: calls.length - at - 1,
@@ -254,63 +242,62 @@ interface JudgingFacts {
 
 /** Returns one guard's verdict; null if the guard failed, which ends the run. */
 const verdictOf = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   bound: BoundGuard,
   call: JudgedCall,
   { window, facts }: JudgingFacts,
 ): GuardVerdict | null => {
   const { guard, params } = bound;
-  const state = guardState(threadOf(draft, threadId), bound);
-  const judged = runHook(draft, threadId, guard.kind, () =>
+  const state = guardState(draft.thread, bound);
+  const judged = runHook(draft, guard.kind, () =>
     checkVerdict(guard.before(call, recordsForGuard(bound, window), { ...facts, params, state })),
   );
   if ("thrown" in judged) {
-    failRunByGuard(draft, threadId, bound, judged.thrown);
+    failRunByGuard(draft, bound, judged.thrown);
     return null;
   }
-  return putGuardState(draft, threadId, bound, judged.given.state) ? judged.given : null;
+  return putGuardState(draft, bound, judged.given.state) ? judged.given : null;
 };
 
 /** Denies all calls of the reply, with `now` at once; frees their record numbers, so the history has no gap. */
-const denyCalls = (draft: Draft, threadId: string, kind: string, reason: string, now: boolean): void => {
+const denyCalls = (draft: ThreadDraft, kind: string, reason: string, now: boolean): void => {
   const text = `denied: ${reason}`;
   const refusal = { status: "denied", text } as const;
-  const calls = draftCallsOf(runOf(draft, threadId));
-  const thread = threadOf(draft, threadId);
+  const calls = draftCallsOf(runOf(draft));
+  const { thread } = draft;
   const { recordMarks } = thread;
   const next = recordMarks.next - calls.filter(({ record }) => record !== null).length;
   thread.recordMarks = { ...recordMarks, next };
   for (const call of calls) {
     call.plan = { ...call.plan, verdict: "deny", by: `guard ${kind}`, refusal, vetoed: true };
-    if (now) endCallAtOnce(draft, threadId, call, textResult(call.call, "denied", text));
+    if (now) endCallAtOnce(draft, call, textResult(call.call, "denied", text));
   }
 };
 
 const guardFailureText = "a guard failed, so this was not run.";
 
-const applyRefusal = (draft: Draft, threadId: string, { bound: { guard }, refusal }: ReplyRefusal): void => {
-  denyCalls(draft, threadId, guard.kind, refusal?.reason ?? guardFailureText, refusal?.do !== "veto");
-  if (refusal?.do === "stop") stopRunByGuard(draft, threadId, refusal);
+const applyRefusal = (draft: ThreadDraft, { bound: { guard }, refusal }: ReplyRefusal): void => {
+  denyCalls(draft, guard.kind, refusal?.reason ?? guardFailureText, refusal?.do !== "veto");
+  if (refusal?.do === "stop") stopRunByGuard(draft, refusal);
 };
 
 /** Judges a call by every guard; of several refusals the first `stop` holds, or else the first `veto`. */
-const judgeCall = (draft: Draft, threadId: string, call: JudgedCall, known: JudgingFacts): Judgement => {
+const judgeCall = (draft: ThreadDraft, call: JudgedCall, known: JudgingFacts): Judgement => {
   const notes: string[] = [];
   let until = 0;
   let end: ReplyRefusal | null = null;
-  for (const bound of agentOf(draft, threadId).guards) {
-    const verdict = verdictOf(draft, threadId, bound, call, known);
+  for (const bound of agentOf(draft).guards) {
+    const verdict = verdictOf(draft, bound, call, known);
     if (verdict === null) return { notes, until, end: { bound, refusal: null } };
     if (isRefusal(verdict)) {
-      reportLoop(draft, threadId, call, "critical", verdict.loop);
+      reportLoop(draft, call, "critical", verdict.loop);
       if (end === null || (verdict.do === "stop" && end.refusal?.do === "veto"))
         end = { bound, refusal: verdict };
       continue;
     }
     until = Math.max(until, verdict.until ?? 0);
     if (verdict.do === "allow") continue;
-    reportLoop(draft, threadId, call, "warning", verdict.loop);
+    reportLoop(draft, call, "warning", verdict.loop);
     if (verdict.note !== null) notes.push(verdict.note);
   }
   return { notes, until, end };
@@ -318,34 +305,33 @@ const judgeCall = (draft: Draft, threadId: string, call: JudgedCall, known: Judg
 
 /** Adds the notes; a call that may run waits until the time that the guards ask for. */
 const applyRemarks = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: DraftCall,
   { notes, until }: Judgement,
   isRefused: boolean,
 ): void => {
   if (notes.length > 0) call.note = notes.join("\n");
   if (!isRefused && until > draft.context.now && call.plan.refusal === undefined)
-    parkCall(draft, threadId, call, { on: "time", until });
+    parkCall(draft, call, { on: "time", until });
 };
 
 /** Judges the planned calls of a reply in order before any starts. A veto keeps the warnings. */
-export const judgeCalls = (draft: Draft, threadId: string): void => {
-  if (agentOf(draft, threadId).guards.length === 0) return;
-  const planned = draftCallsOf(runOf(draft, threadId));
+export const judgeCalls = (draft: ThreadDraft): void => {
+  if (agentOf(draft).guards.length === 0) return;
+  const planned = draftCallsOf(runOf(draft));
   const calls = planned.map(toJudgedCall);
-  const window = recordsSinceInput(threadOf(draft, threadId));
+  const window = recordsSinceInput(draft.thread);
   const judgements: Judgement[] = [];
   for (const [at, call] of calls.entries()) {
-    const facts = guardFactsOf(draft, threadId, calls, at);
-    const judgement = judgeCall(draft, threadId, call, { window, facts });
+    const facts = guardFactsOf(draft, calls, at);
+    const judgement = judgeCall(draft, call, { window, facts });
     judgements.push(judgement);
     if (judgement.end !== null) break;
   }
   const end = judgements.at(-1)?.end ?? null;
   for (const [at, call] of planned.entries()) {
     const judgement = judgements[at];
-    if (judgement !== undefined) applyRemarks(draft, threadId, call, judgement, end !== null);
+    if (judgement !== undefined) applyRemarks(draft, call, judgement, end !== null);
   }
-  if (end !== null) applyRefusal(draft, threadId, end);
+  if (end !== null) applyRefusal(draft, end);
 };

@@ -8,8 +8,8 @@ import { modelCallOf } from "../state/phase.ts";
 import type { ContextSnapshot } from "../state/records.ts";
 import type { Run } from "../state/run.ts";
 import { contextTokens } from "../state/budget.ts";
-import type { Draft } from "../transaction/draft.ts";
-import { agentOf, appendMessage, emit, giveNotice, runOf, threadOf } from "../transaction/draft.ts";
+import type { ThreadDraft } from "../transaction/draft.ts";
+import { agentOf, appendMessage, emit, giveNotice, runOf } from "../transaction/draft.ts";
 import { utilizationOf } from "../transaction/next-request.ts";
 import { finishHandlers, isCutReply } from "./finish.ts";
 import type { OpenedItem } from "./attempts.ts";
@@ -33,17 +33,16 @@ const itemsOfReply = (run: Run, attempt: number, reply: Completion): readonly Op
 
 /** Counts a reply: every one has usage, cost and events, whatever it says. */
 const countReply = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   call: ModelCall,
   reply: Completion,
   snapshot: ContextSnapshot,
 ): void => {
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   const { usage, cost, estimated, provider, model } = reply;
   const saw = { ...snapshot, hash: reply.requestHash ?? null };
-  bookReply(draft, threadId, call, reply, { provider, model, saw });
-  const thread = threadOf(draft, threadId);
+  bookReply(draft, call, reply, { provider, model, saw });
+  const { thread } = draft;
   const newest = thread.chat.at(-1);
   thread.lastUsage = usage;
   thread.removed = 0;
@@ -57,14 +56,14 @@ const countReply = (
   run.counters.unansweredLeases = 0;
 };
 
-const warnOfWindow = (draft: Draft, threadId: string): void => {
-  const thread = threadOf(draft, threadId);
-  const limit = runOf(draft, threadId).target.window;
+const warnOfWindow = (draft: ThreadDraft): void => {
+  const { thread } = draft;
+  const limit = runOf(draft).target.window;
   const utilization = utilizationOf(thread, limit);
-  const threshold = agentOf(draft, threadId).warningThreshold;
+  const threshold = agentOf(draft).warningThreshold;
   const over = limit > 0 && utilization >= threshold;
   if (over && !thread.warnedUtilization)
-    emit(draft, threadId, "context_window_warning", {
+    emit(draft, "context_window_warning", {
       kind: "utilization",
       utilization,
       tokens: contextTokens(thread.lastUsage),
@@ -81,13 +80,13 @@ const cleanPart = (part: Part): Part => {
 };
 
 /** Leaves out calls that may not be used, before anything is stored. */
-const usableParts = (draft: Draft, threadId: string, reply: Completion): Completion["parts"] => {
-  const agent = agentOf(draft, threadId);
+const usableParts = (draft: ThreadDraft, reply: Completion): Completion["parts"] => {
+  const agent = agentOf(draft);
   const clean = reply.parts.map(cleanPart);
   if (!agent.toolsDisabled) return clean;
   const parts = clean.filter((part) => part.type !== "tool_call");
   if (parts.length < clean.length)
-    emit(draft, threadId, "error", {
+    emit(draft, "error", {
       code: "tools_disabled",
       message: "tool_access forbids tools; the calls were dropped",
       retryable: false,
@@ -95,49 +94,40 @@ const usableParts = (draft: Draft, threadId: string, reply: Completion): Complet
   return parts;
 };
 
-const reportDroppedParameters = (
-  draft: Draft,
-  threadId: string,
-  { droppedParameters = [], model }: Completion,
-): void => {
+const reportDroppedParameters = (draft: ThreadDraft, { droppedParameters = [], model }: Completion): void => {
   const fresh = droppedParameters.filter((name) => giveNotice(draft.state, `dropped ${model}: ${name}`));
   if (fresh.length === 0) return;
   const message = `left out, since the model does not accept the parameter: ${fresh.map((name) => `${model}: ${name}`).join(", ")}`;
-  emit(draft, threadId, "error", { code: "param_dropped", message, retryable: false });
+  emit(draft, "error", { code: "param_dropped", message, retryable: false });
 };
 
 /** Stores a completed attempt of the current phase; any other was refused before. */
-export const applyReply = (
-  draft: Draft,
-  threadId: string,
-  reply: Completion,
-  snapshot: ContextSnapshot,
-): void => {
-  const run = runOf(draft, threadId);
+export const applyReply = (draft: ThreadDraft, reply: Completion, snapshot: ContextSnapshot): void => {
+  const run = runOf(draft);
   const call = modelCallOf(run);
   if (call === null) return;
   const { attempt } = call;
-  openItems(draft, threadId, itemsOfReply(run, attempt, reply));
-  countReply(draft, threadId, call, reply, snapshot);
-  reportDroppedParameters(draft, threadId, reply);
-  reportTruncatedInput(draft, threadId, call, reply);
+  openItems(draft, itemsOfReply(run, attempt, reply));
+  countReply(draft, call, reply, snapshot);
+  reportDroppedParameters(draft, reply);
+  reportTruncatedInput(draft, call, reply);
   if (call.purpose === "plan") {
-    applyPlanReply(draft, threadId, attempt, reply, reply.parts.map(cleanPart));
-    warnOfWindow(draft, threadId);
+    applyPlanReply(draft, attempt, reply, reply.parts.map(cleanPart));
+    warnOfWindow(draft);
     return;
   }
-  const parts = usableParts(draft, threadId, reply);
+  const parts = usableParts(draft, reply);
   const calls = parts.filter((part): part is ToolCallPart => part.type === "tool_call");
   const visible = hasContent({ parts });
   const acts = calls.length > 0;
   const marks = !acts && isCutReply(reply.finish) ? ({ marks: ["truncated"] } as const) : {};
   const said = { role: "assistant", origin: "agent", parts, ...marks } as const;
-  if (visible) appendMessage(draft, threadId, said, !acts);
-  warnOfWindow(draft, threadId);
+  if (visible) appendMessage(draft, said, !acts);
+  warnOfWindow(draft);
   run.phase = { at: "ready" };
-  resetStreaks(draft, threadId, reply, acts, visible);
-  runAfterEffects(draft, threadId);
-  finishHandlers[reply.finish](draft, threadId, {
+  resetStreaks(draft, reply, acts, visible);
+  runAfterEffects(draft);
+  finishHandlers[reply.finish](draft, {
     calls,
     visible,
     category: reply.category ?? null,
@@ -145,14 +135,8 @@ export const applyReply = (
   });
 };
 
-const resetStreaks = (
-  draft: Draft,
-  threadId: string,
-  reply: Completion,
-  acts: boolean,
-  visible: boolean,
-): void => {
-  const { counters } = runOf(draft, threadId);
+const resetStreaks = (draft: ThreadDraft, reply: Completion, acts: boolean, visible: boolean): void => {
+  const { counters } = runOf(draft);
   const wasCut = isCutReply(reply.finish);
   if (!wasCut || !acts) counters.cutCalls = 0;
   if (!wasCut || acts) counters.cutText = 0;
@@ -170,53 +154,51 @@ const mostDiscarded = 1;
 const noPlanText = "two replies contained no plan to approve";
 
 /** Drops an empty or cut plan, which is made once more; then the run goes on without, unless a person decides. */
-const dropPlan = (draft: Draft, threadId: string, isCut: boolean): void => {
-  const { plan } = runOf(draft, threadId);
+const dropPlan = (draft: ThreadDraft, isCut: boolean): void => {
+  const { plan } = runOf(draft);
   if (plan === null) return;
   if (isCut) {
     const message = "a plan was cut off, and dropped";
-    emit(draft, threadId, "error", { code: "output_truncated", message, retryable: true });
+    emit(draft, "error", { code: "output_truncated", message, retryable: true });
   }
-  if (plan.discarded < mostDiscarded) return changePlan(draft, threadId, { discarded: plan.discarded + 1 });
-  changePlan(draft, threadId, { stage: { at: "done" } });
-  if (isApprovedByPerson(draft, threadId))
-    runOf(draft, threadId).ending = { state: "failed", reason: "output_invalid", error: noPlanText };
+  if (plan.discarded < mostDiscarded) return changePlan(draft, { discarded: plan.discarded + 1 });
+  changePlan(draft, { stage: { at: "done" } });
+  if (isApprovedByPerson(draft))
+    runOf(draft).ending = { state: "failed", reason: "output_invalid", error: noPlanText };
 };
 
-const isApprovedByPerson = (draft: Draft, threadId: string): boolean =>
-  agentOf(draft, threadId).planBeforeExecute === "approve";
+const isApprovedByPerson = (draft: ThreadDraft): boolean => agentOf(draft).planBeforeExecute === "approve";
 
 /** Lets the run wait until a person decides on the plan; without an interactive person the default holds at once. */
-const askForApproval = (draft: Draft, threadId: string, plan: string): void => {
-  const { timeoutMs } = agentOf(draft, threadId).approvalTimeout(planRule);
+const askForApproval = (draft: ThreadDraft, plan: string): void => {
+  const { timeoutMs } = agentOf(draft).approvalTimeout(planRule);
   const approval = { tool: "plan", input: { plan }, rule: planRule };
-  const ask = openAsk(draft, threadId, "", timeoutMs, { approval });
-  changePlan(draft, threadId, { stage: { at: "asked", ask: ask.id } });
+  const ask = openAsk(draft, "", timeoutMs, { approval });
+  changePlan(draft, { stage: { at: "asked", ask: ask.id } });
   if (!draft.state.interactive) expireAsk(draft, ask);
 };
 
 /** Returns whether a person is asked about the plan: not if the run ends, or makes another since it is steered. */
-const isApprovalNeeded = (draft: Draft, threadId: string): boolean => {
-  const { cancel, stop } = runOf(draft, threadId);
-  return cancel === null && stop === null && !isSteeredByPerson(threadOf(draft, threadId));
+const isApprovalNeeded = (draft: ThreadDraft): boolean => {
+  const { cancel, stop } = runOf(draft);
+  return cancel === null && stop === null && !isSteeredByPerson(draft.thread);
 };
 
-const keepPlan = (draft: Draft, threadId: string, parts: readonly Part[]): void => {
-  const approves = isApprovedByPerson(draft, threadId);
-  const asks = approves && isApprovalNeeded(draft, threadId);
+const keepPlan = (draft: ThreadDraft, parts: readonly Part[]): void => {
+  const approves = isApprovedByPerson(draft);
+  const asks = approves && isApprovalNeeded(draft);
   const isFollowed = asks || !approves;
   const said = { role: "assistant", origin: "agent", parts } as const;
-  const { id } = appendMessage(draft, threadId, isFollowed ? { ...said, marks: ["plan"] } : said);
-  changePlan(draft, threadId, { discarded: 0 });
-  emit(draft, threadId, "plan_created", { message: id });
-  if (asks) askForApproval(draft, threadId, textOf(parts));
-  else if (!approves) changePlan(draft, threadId, { stage: { at: "approved", text: null } });
+  const { id } = appendMessage(draft, isFollowed ? { ...said, marks: ["plan"] } : said);
+  changePlan(draft, { discarded: 0 });
+  emit(draft, "plan_created", { message: id });
+  if (asks) askForApproval(draft, textOf(parts));
+  else if (!approves) changePlan(draft, { stage: { at: "approved", text: null } });
 };
 
 /** Applies a reply with a plan. Calls in the reply are dropped: nothing of a plan is executed. */
 const applyPlanReply = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   attempt: number,
   { finish, category: given }: Completion,
   cleaned: readonly Part[],
@@ -224,12 +206,12 @@ const applyPlanReply = (
   const parts = cleaned.filter(({ type }) => type !== "tool_call");
   const visible = hasContent({ parts });
   const category = given ?? null;
-  runOf(draft, threadId).phase = { at: "ready" };
+  runOf(draft).phase = { at: "ready" };
   if (finish === "refusal" || finish === "filtered") {
-    if (visible) appendMessage(draft, threadId, { role: "assistant", origin: "agent", parts });
-    finishHandlers[finish](draft, threadId, { calls: [], visible, category, attempt });
+    if (visible) appendMessage(draft, { role: "assistant", origin: "agent", parts });
+    finishHandlers[finish](draft, { calls: [], visible, category, attempt });
   } else if (finish === "context_full")
-    finishHandlers[finish](draft, threadId, { calls: [], visible: false, category, attempt });
-  else if (visible && !isCutReply(finish)) keepPlan(draft, threadId, parts);
-  else dropPlan(draft, threadId, isCutReply(finish));
+    finishHandlers[finish](draft, { calls: [], visible: false, category, attempt });
+  else if (visible && !isCutReply(finish)) keepPlan(draft, parts);
+  else dropPlan(draft, isCutReply(finish));
 };

@@ -20,14 +20,13 @@ import { repeatAgentMessages, joinSteeringInputs } from "../inputs/inputs.ts";
 import { isPlanning, isRepairing } from "../state/phase.ts";
 import { toUsd } from "../state/records.ts";
 import { callsOfRun, freshRun, hasProgress, noTurnWork } from "../state/run.ts";
-import type { Draft } from "../transaction/draft.ts";
+import type { ThreadDraft } from "../transaction/draft.ts";
 import {
   agentOf,
   appendResult,
   emit,
   giveNotice,
   runOf,
-  threadOf,
   appendNote,
   nextMessageId,
 } from "../transaction/draft.ts";
@@ -39,122 +38,121 @@ import type { Call } from "../state/call.ts";
 
 /** Starts and closes a turn, and adds the notes of the runtime between turns. */
 
-const openTurn = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+const openTurn = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   run.turn += 1;
   run.turnSince = draft.context.now;
   run.reply = null;
-  emit(draft, threadId, "turn_start", {});
+  emit(draft, "turn_start", {});
 };
 
 /**
  * Starts the next turn, or what comes before it: the briefing, a plan, a compaction. Its effects and the intent to ask
  * the model share one commit.
  */
-export const startTurn = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
-  if (startBriefing(draft, threadId)) return;
+export const startTurn = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
+  if (startBriefing(draft)) return;
   if (run.inputs.length === 0) {
-    startCompaction(draft, threadId);
+    startCompaction(draft);
     return;
   }
-  if (!startMiddleware(draft, threadId)) return;
-  tellPlanDecision(draft, threadId);
-  appendPendingNotes(draft, threadId);
-  appendLostFiles(draft, threadId);
-  joinSteeringInputs(draft, threadId);
+  if (!startMiddleware(draft)) return;
+  tellPlanDecision(draft);
+  appendPendingNotes(draft);
+  appendLostFiles(draft);
+  joinSteeringInputs(draft);
   if (isPlanning(run.plan)) {
     run.overflows = 0;
-    startAttempt(draft, threadId);
+    startAttempt(draft);
     return;
   }
   if (!run.repair) {
-    appendCheckpoints(draft, threadId);
-    appendWrapUpNote(draft, threadId);
-    openTurn(draft, threadId);
+    appendCheckpoints(draft);
+    appendWrapUpNote(draft);
+    openTurn(draft);
   }
   run.hidden = freshRun.hidden;
   run.overflows = 0;
   run.compacted = false;
   run.turnWork = { ...noTurnWork, edited: run.turnWork.edited };
-  if (!startCompaction(draft, threadId)) continueEffects(draft, threadId, 0);
+  if (!startCompaction(draft)) continueEffects(draft, 0);
 };
 
 /** Begins the compaction that the API asked for; false if there is none to do. */
-const startCompaction = (draft: Draft, threadId: string): boolean => {
-  const thread = threadOf(draft, threadId);
+const startCompaction = (draft: ThreadDraft): boolean => {
+  const { thread } = draft;
   const { compact } = thread;
   if (compact === null) return false;
   thread.compact = null;
-  if (agentOf(draft, threadId).effects.compaction === null) return false;
-  startPreparing(draft, threadId, { kind: "compaction", force: { why: "api", ...compact } });
+  if (agentOf(draft).effects.compaction === null) return false;
+  startPreparing(draft, { kind: "compaction", force: { why: "api", ...compact } });
   return true;
 };
 
 /** Runs the turn's before-effects from one on; the request follows the last, unless one must wait or ends the run. */
-const continueEffects = (draft: Draft, threadId: string, from: number): void => {
-  const end = runBeforeEffects(draft, threadId, from);
+const continueEffects = (draft: ThreadDraft, from: number): void => {
+  const end = runBeforeEffects(draft, from);
   if (end === "done") {
-    repeatAgentMessages(draft, threadId);
-    startAttempt(draft, threadId);
-  } else if (end === "ended") runOf(draft, threadId).phase = { at: "ready" };
-  else prepareEffect(draft, threadId, end.pending);
+    repeatAgentMessages(draft);
+    startAttempt(draft);
+  } else if (end === "ended") runOf(draft).phase = { at: "ready" };
+  else prepareEffect(draft, end.pending);
 };
 
 /** Applies the result of an awaited effect; the turn goes on after it, unless the run is being ended. */
 export const finishEffect = (
-  draft: Draft,
-  threadId: string,
+  draft: ThreadDraft,
   bound: BoundEffect,
   view: readonly Message[],
   result: EffectResult<Json>,
 ): void => {
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   const phase = preparingPhaseOf(run);
   if (phase === null) return;
   const { work, attempt } = phase;
-  const before = threadOf(draft, threadId).chat;
-  const goesOn = applyPreparedResult(draft, threadId, bound, { phase, view }, result);
-  const shrunk = threadOf(draft, threadId).chat !== before;
+  const before = draft.thread.chat;
+  const goesOn = applyPreparedResult(draft, bound, { phase, view }, result);
+  const shrunk = draft.thread.chat !== before;
   if (!goesOn) run.phase = { at: "ready" };
-  else if (work.kind === "effect") continueEffects(draft, threadId, work.index + 1);
-  else if (forceOf(work)?.why === "api") continueEffects(draft, threadId, 0);
-  else if (shrunk) startAttempt(draft, threadId);
+  else if (work.kind === "effect") continueEffects(draft, work.index + 1);
+  else if (forceOf(work)?.why === "api") continueEffects(draft, 0);
+  else if (shrunk) startAttempt(draft);
   // The same request would be refused again.
-  else if (run.overflows < mostOverflows) startOverflowCompaction(draft, threadId, mostOverflows, attempt);
-  else failContextOverflow(draft, threadId);
+  else if (run.overflows < mostOverflows) startOverflowCompaction(draft, mostOverflows, attempt);
+  else failContextOverflow(draft);
 };
 
 /** Appends the results of a reply in call order once every call is done; repeats have no effect. */
-export const appendResults = (draft: Draft, threadId: string): void => {
-  const calls = callsOfRun(runOf(draft, threadId));
+export const appendResults = (draft: ThreadDraft): void => {
+  const calls = callsOfRun(runOf(draft));
   // Notes, or what stands in the answer's place, may follow the results already.
   const isOfCalls = (message: Message): boolean => message.role === "tool" || callsOf(message).length > 0;
-  const newest = threadOf(draft, threadId).chat.findLast(isOfCalls)?.parts[0];
+  const newest = draft.thread.chat.findLast(isOfCalls)?.parts[0];
   if (newest?.type === "tool_result" && newest.call === calls.at(-1)?.call.id) return;
-  const agent = agentOf(draft, threadId);
+  const agent = agentOf(draft);
   for (const { outcome } of calls) {
     if (outcome === null) continue;
     const { result } = outcome;
     const pinned = agent.tools.get(result.name)?.tool.pinned === true && result.status === "ok";
     const marks = pinned ? { marks: ["pinned"] as const } : {};
-    appendResult(draft, threadId, result, marks);
+    appendResult(draft, result, marks);
   }
-  appendPendingNotes(draft, threadId);
+  appendPendingNotes(draft);
 };
 
 /** Makes the next turn a repair, which is not counted as a turn; the run numbers repairs, whoever asks for them. */
-export const startRepair = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+export const startRepair = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   run.repair = true;
   run.counters.repairs += 1;
-  beginAnswer(draft, threadId);
+  beginAnswer(draft);
 };
 
 /** Ends the open turn, with the metrics of its reply unless the run was broken off. A repair turn has no events. */
-export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): void => {
-  const thread = threadOf(draft, threadId);
-  const run = runOf(draft, threadId);
+export const closeTurn = (draft: ThreadDraft, brokenOff = false): void => {
+  const { thread } = draft;
+  const run = runOf(draft);
   if (run.turnSince === null) {
     if (run.repair) run.phase = { at: "ready" };
     // A repair whose reply was cut goes on in another repair turn.
@@ -165,7 +163,7 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
   const duration = Math.max(0, draft.context.now - run.turnSince);
   const calls = callsOfRun(run);
   if (run.reply !== null && !brokenOff) {
-    emit(draft, threadId, "turn_metrics", {
+    emit(draft, "turn_metrics", {
       provider: run.reply.provider,
       model: run.reply.model,
       usage: run.reply.usage,
@@ -177,7 +175,7 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
       duration_ms: duration,
     });
   }
-  emit(draft, threadId, "turn_end", { calls: calls.length });
+  emit(draft, "turn_end", { calls: calls.length });
   // An empty reply says nothing of the run's progress.
   if (run.counters.empty === 0) run.counters.idleTurns = hasProgress(run) ? 0 : run.counters.idleTurns + 1;
   run.turnSince = null;
@@ -187,16 +185,16 @@ export const closeTurn = (draft: Draft, threadId: string, brokenOff = false): vo
 };
 
 /** Adds one note in a run that its turns run out, before the first turn from `warn_iterations` on. */
-const appendWrapUpNote = (draft: Draft, threadId: string): void => {
-  const run = runOf(draft, threadId);
+const appendWrapUpNote = (draft: ThreadDraft): void => {
+  const run = runOf(draft);
   const { turn } = run;
-  const { warnIterations, limits, tools } = agentOf(draft, threadId);
+  const { warnIterations, limits, tools } = agentOf(draft);
   if (warnIterations === 0 || turn < warnIterations || !giveNotice(run, "turns_run_out")) return;
   const limit = turnLimit(limits, run);
   const most = limit === 0 ? "" : ` of at most ${limit}`;
   const end = tools.has("task_complete") ? "end with task_complete" : "give your final answer";
   const text = `This is turn ${turn + 1}${most}. Begin nothing new: finish what is under way, and ${end}.`;
-  appendNote(draft, threadId, text);
+  appendNote(draft, text);
 };
 
 /** Returns the turn of a checkpoint: 0.07 of 100 is 7, and not the 8 that binary fractions make of it. */
@@ -204,10 +202,10 @@ const turnOfCheckpoint = (fraction: number, limit: number): number =>
   Math.max(1, Math.ceil(Math.round(fraction * limit * 1e9) / 1e9));
 
 /** Adds every checkpoint that the next turn reaches, once in a run; a run without a limit of turns has none. */
-const appendCheckpoints = (draft: Draft, threadId: string): void => {
-  const { checkpoints, limits } = agentOf(draft, threadId);
+const appendCheckpoints = (draft: ThreadDraft): void => {
+  const { checkpoints, limits } = agentOf(draft);
   if (checkpoints.length === 0) return;
-  const run = runOf(draft, threadId);
+  const run = runOf(draft);
   const turn = run.turn + 1;
   const limit = turnLimit(limits, run);
   const due = [...checkpoints.entries()]
@@ -217,9 +215,9 @@ const appendCheckpoints = (draft: Draft, threadId: string): void => {
     )
     .sort(([, one], [, other]) => one.fraction - other.fraction);
   for (const [, { fraction, message: text }] of due) {
-    const message = nextMessageId(threadOf(draft, threadId));
-    emit(draft, threadId, "checkpoint", { fraction, message, text }, { turn });
-    appendNote(draft, threadId, text, "checkpoint");
+    const message = nextMessageId(draft.thread);
+    emit(draft, "checkpoint", { fraction, message, text }, { turn });
+    appendNote(draft, text, "checkpoint");
   }
 };
 
@@ -240,21 +238,21 @@ const isClean = ({ outcome }: Call): boolean =>
   outcome?.result.status === "ok" || outcome?.result.exit_code !== undefined;
 
 /** Asks about the failed calls of a reply in a note after its results, three times in a row at most. */
-export const reflectOnErrors = (draft: Draft, threadId: string, calls: readonly Call[]): void => {
-  if (!agentOf(draft, threadId).reflectOnError) return;
-  const { counters, cancel, stop } = runOf(draft, threadId);
+export const reflectOnErrors = (draft: ThreadDraft, calls: readonly Call[]): void => {
+  if (!agentOf(draft).reflectOnError) return;
+  const { counters, cancel, stop } = runOf(draft);
   const failed = calls.some(isFailed);
   if (!failed && calls.some(isClean)) counters.reflections = 0;
   if (!failed || cancel !== null || stop !== null || counters.reflections >= mostReflections) return;
   counters.reflections += 1;
-  appendNote(draft, threadId, reflectionText, "reflect_on_error");
+  appendNote(draft, reflectionText, "reflect_on_error");
 };
 
 /** Tells the agent of `main` once which files of the session's creation are not in the workspace. */
-const appendLostFiles = (draft: Draft, threadId: string): void => {
+const appendLostFiles = (draft: ThreadDraft): void => {
   const { lostFiles } = draft.state;
-  if (lostFiles.length === 0 || threadId !== "main") return;
+  if (lostFiles.length === 0 || draft.thread.id !== "main") return;
   const lines = lostFiles.map(({ path, reason }) => `- ${path}: ${reason}`);
-  appendNote(draft, threadId, ["These files could not be put into the workspace:", ...lines].join("\n"));
+  appendNote(draft, ["These files could not be put into the workspace:", ...lines].join("\n"));
   draft.state.lostFiles = [];
 };

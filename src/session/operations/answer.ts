@@ -6,7 +6,7 @@ import type { CallPlan } from "../../agent/state/call.ts";
 import { interruptRule } from "../../agent/state/call.ts";
 import type { Grant, Session } from "../../agent/state/session.ts";
 import type { Draft, DraftCall } from "../../agent/transaction/draft.ts";
-import { threadOf } from "../../agent/transaction/draft.ts";
+import { threadOf, selectThread } from "../../agent/transaction/draft.ts";
 import type { AnswerAction } from "../../agent/turn/ask-answers.ts";
 import { approveCall, answerAsk, askedCallOf, isPlanAsk, rejudgeCall } from "../../agent/turn/ask-answers.ts";
 import { ownEntry } from "../../chat/json.ts";
@@ -82,7 +82,7 @@ const resolveQuestion = ({ question }: Ask, given: GivenAnswer): AnswerAction =>
 const resolveEdit = (draft: Draft, ask: Ask, call: DraftCall, input: Json | undefined): AnswerAction => {
   if (input === undefined) return refuseAnswer("/input", "give the changed arguments");
   const args = JSON.stringify(input);
-  const plan = rejudgeCall(draft, ask.thread, { ...call, edited: args, moved: null });
+  const plan = rejudgeCall(selectThread(draft, ask.thread), { ...call, edited: args, moved: null });
   if (plan.refusal !== undefined) return refuseAnswer("/input", plan.refusal.problem ?? plan.refusal.text);
   return { do: "start", call, changed: { edited: args, moved: null, plan } };
 };
@@ -118,7 +118,7 @@ const resolveApproval = (draft: Draft, ask: Ask, call: DraftCall, given: GivenAn
   if (decision === "edit") return resolveEdit(draft, ask, call, given.input);
   if (decision === "approve" && given.input !== undefined)
     return refuseAnswer("/input", "approve runs the call as it is; write decision edit to change it");
-  if (decision === "approve") return approveCall(draft, ask, call);
+  if (decision === "approve") return approveCall(selectThread(draft, ask.thread), call);
   return refuseAnswer("/decision", "an approval takes approve, deny, edit or cancel");
 };
 
@@ -221,9 +221,10 @@ const settleCovered = ({ draft, principal }: WriteContext): void => {
     const waiting = askedCallOf(draft, other);
     // The repetition of an interrupted call needs its own answer, whatever grants allow.
     if (other.kind !== "approval" || waiting === null || waiting.plan.by === interruptRule) continue;
-    const { verdict, refusal } = rejudgeCall(draft, other.thread, waiting);
+    const asking = selectThread(draft, other.thread);
+    const { verdict, refusal } = rejudgeCall(asking, waiting);
     if (verdict !== "allow" || refusal !== undefined) continue;
-    const effect = approveCall(draft, other, waiting);
+    const effect = approveCall(asking, waiting);
     const answer = { decision: "approve", by: principal.by, body: { decision: "approve" } } as const;
     answerAsk(draft, other, answer, effect);
   }

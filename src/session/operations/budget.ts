@@ -13,7 +13,7 @@ import {
   addSpending,
 } from "../../agent/state/budget.ts";
 import type { Session } from "../../agent/state/session.ts";
-import type { Draft } from "../../agent/transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../../agent/transaction/draft.ts";
 import type { AnswerAction } from "../../agent/turn/ask-answers.ts";
 import { answerAsk } from "../../agent/turn/ask-answers.ts";
 import { count, duration, fraction } from "../../schema.ts";
@@ -178,8 +178,8 @@ export const resolveRaise = (
 };
 
 /** Refuses an input for which no budget is left. */
-export const requireBudget = (draft: Draft, threadId: string): void => {
-  const lack = findExhaustedBudget(draft, threadId);
+export const requireBudget = (draft: ThreadDraft): void => {
+  const lack = findExhaustedBudget(draft);
   if (lack === null) return;
   const key = limitNames[lack.kind];
   if (lack.until !== null)

@@ -11,7 +11,7 @@ import {
   recordEffects,
   retireMessages,
   takeEditNumber,
-  threadOf,
+  selectThread,
 } from "../../agent/transaction/draft.ts";
 import { blockEnd, blockStart } from "../../chat/blocks.ts";
 import { ownEntry } from "../../chat/json.ts";
@@ -47,7 +47,7 @@ export const compactOperation = defineWrite({
     if (thread === undefined) return refuseField("not_found", "/thread", "no such thread");
     if (thread.run === null && thread.chat.length > 0) requireRunAdmission(context);
     if (thread.run !== null || thread.chat.length > 0) thread.compact = { instructions };
-    startNextRun(draft, id);
+    startNextRun(selectThread(draft, id));
     advanceSession(draft, "compact");
     return acceptedAnswer(draft, { run: draft.state.threads[id]?.run?.id ?? null }, 202);
   },
@@ -94,7 +94,7 @@ export const pinOperation = defineWrite({
       tokens: thread.tokens + sumShownTokens(after) - sumShownTokens(before),
     });
     draft.state.updatedAt = draft.context.now;
-    emit(draft, id, "session_updated", { message: messageId, pinned });
+    emit(selectThread(draft, id), "session_updated", { message: messageId, pinned });
     return acceptedAnswer(draft, { message: messageId, pinned });
   },
 });
@@ -113,22 +113,21 @@ export const clearOperation = defineWrite({
     const { draft } = context;
     requireRest(draft);
     for (const id of Object.keys(draft.state.threads)) {
-      const thread = threadOf(draft, id);
-      emptyInbox(draft, id, "cleared");
-      stopAnnouncement(draft, id);
+      const cleared = selectThread(draft, id);
+      const { thread } = cleared;
+      emptyInbox(cleared, "cleared");
+      stopAnnouncement(cleared);
       if (thread.chat.length > 0) {
-        retireMessages(draft, id, thread.chat, { reason: "clear" });
-        emit(draft, id, "messages_retired", {
-          messages: thread.chat.map((message) => message.id),
-          by: "clear",
-        });
+        retireMessages(cleared, thread.chat, { reason: "clear" });
+        const messages = thread.chat.map((message) => message.id);
+        emit(cleared, "messages_retired", { messages, by: "clear" });
       }
-      recordEffects(draft, id, {});
+      recordEffects(cleared, {});
       assign(thread, emptyChat);
     }
     draft.state.spentBefore = draft.state.spent;
     draft.state.updatedAt = draft.context.now;
-    emit(draft, "main", "session_updated", { cleared: true });
+    emit(selectThread(draft, "main"), "session_updated", { cleared: true });
     return okAnswer(viewAfter(context));
   },
 });

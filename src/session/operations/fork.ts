@@ -3,7 +3,7 @@ import { unpinPlanMessage } from "../../agent/state/phase.ts";
 import type { Session } from "../../agent/state/session.ts";
 import { newThread } from "../../agent/state/thread.ts";
 import type { PastView } from "../../agent/state/records.ts";
-import type { Draft, StoredBlob } from "../../agent/transaction/draft.ts";
+import type { Draft, StoredBlob, ThreadDraft } from "../../agent/transaction/draft.ts";
 import {
   appendNote,
   assign,
@@ -11,7 +11,7 @@ import {
   recordEffects,
   retireMessages,
   takeEditNumber,
-  threadOf,
+  selectThread,
 } from "../../agent/transaction/draft.ts";
 import type { Archive } from "../define-operation.ts";
 import { createdAnswer, okAnswer, parseParams, defineWrite } from "../define-operation.ts";
@@ -102,8 +102,8 @@ const showAgain = ({ overlay, ...message }: Message, edit: number, isPinned: boo
 };
 
 /** Returns the chat of a past view; messages of the current view that look the same stay as they are. */
-const chatAt = (draft: Draft, thread: Thread, { shown }: PastView): readonly Message[] => {
-  const now = new Map(thread.chat.map((message) => [message.pos, message]));
+const chatAt = (draft: ThreadDraft, { shown }: PastView): readonly Message[] => {
+  const now = new Map(draft.thread.chat.map((message) => [message.pos, message]));
   const then = shown.map(({ message }) => message);
   const edit = shown.some(({ changed }) => changed) ? takeEditNumber(draft) : 0;
   return shown.map(({ message, changed }, at) =>
@@ -112,27 +112,27 @@ const chatAt = (draft: Draft, thread: Thread, { shown }: PastView): readonly Mes
 };
 
 /** Reports a message that enters the view with its number as it was written, since a client may not have it. */
-const reportMessage = (draft: Draft, message: Message): void => {
+const reportMessage = (draft: ThreadDraft, message: Message): void => {
   const { overlay, ...original } = message;
   const final = message.role === "assistant" && callsOf(message).length === 0;
-  emit(draft, "main", "message_added", { message: overlay === undefined ? message : original, final });
+  emit(draft, "message_added", { message: overlay === undefined ? message : original, final });
 };
 
 /** Returns `main` to a past view. Every rewind has an event, so that later places in the log show its view. */
-const rewindMain = (draft: Draft, past: PastView): void => {
-  const thread = threadOf(draft, "main");
+const rewindMain = (draft: ThreadDraft, past: PastView): void => {
+  const { thread } = draft;
   const kept = new Set(past.shown.map(({ message }) => message.pos));
   const gone = thread.chat.filter(({ pos }) => !kept.has(pos));
   const back = past.shown.filter(({ retired }) => retired > 0);
-  const chat = chatAt(draft, thread, past);
-  if (gone.length > 0) retireMessages(draft, "main", gone, { reason: "rewind" });
+  const chat = chatAt(draft, past);
+  if (gone.length > 0) retireMessages(draft, gone, { reason: "rewind" });
   if (back.length > 0) {
     const messages = back.map(({ message, retired }) => [message.pos, retired] as const);
     draft.restored.push({ thread: "main", edit: takeEditNumber(draft), messages });
   }
   assign(thread, fieldsAt(past, chat, thread.history));
-  recordEffects(draft, "main", past.effects);
-  emit(draft, "main", "messages_retired", { messages: gone.map(({ id }) => id), by: "rewind" });
+  recordEffects(draft, past.effects);
+  emit(draft, "messages_retired", { messages: gone.map(({ id }) => id), by: "rewind" });
   for (const { message } of back) reportMessage(draft, message);
 };
 
@@ -148,7 +148,7 @@ export const rewindOperation = defineWrite({
   run: (context, params) => {
     const { draft, archive } = context;
     requireRest(draft);
-    rewindMain(draft, findPastView(draft.state, archive, params));
+    rewindMain(selectThread(draft, "main"), findPastView(draft.state, archive, params));
     draft.state.updatedAt = draft.context.now;
     return okAnswer(viewAfter(context));
   },
@@ -250,15 +250,16 @@ const fillFork = (
     nextPos: past.pos + 1,
     run: null,
   };
-  recordEffects(draft, "main", past.effects);
+  const main = selectThread(draft, "main");
+  recordEffects(main, past.effects);
   for (const { message, edit, cause } of past.gone)
     draft.retired.push({ thread: "main", message, edit, cause: cause ?? noCause });
   draft.blobs.push(...blobs);
   const { agent, revision, title, metadata } = session;
   const from = { session: source, seq: past.seq };
-  emit(draft, "main", "session_created", { agent, revision, ref: null, title, metadata, source: from });
-  for (const message of chat) reportMessage(draft, message);
-  if (hadWorkspace && chat.length > 0) appendNote(draft, "main", workspaceNote);
+  emit(main, "session_created", { agent, revision, ref: null, title, metadata, source: from });
+  for (const message of chat) reportMessage(main, message);
+  if (hadWorkspace && chat.length > 0) appendNote(main, workspaceNote);
 };
 
 const noCause = { run: null, turn: null, effect: null, reason: "fork" };

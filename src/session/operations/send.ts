@@ -21,8 +21,8 @@ import type { OnBusy } from "../../agent/state/events.ts";
 import type { Input, Thread } from "../../agent/state/thread.ts";
 import { waitingInputsOf } from "../../agent/state/thread.ts";
 import type { RunRecord } from "../../agent/state/records.ts";
-import type { Draft } from "../../agent/transaction/draft.ts";
-import { changeChild, threadOf } from "../../agent/transaction/draft.ts";
+import type { Draft, ThreadDraft } from "../../agent/transaction/draft.ts";
+import { changeChild, threadOf, selectThread } from "../../agent/transaction/draft.ts";
 import { ownEntry } from "../../chat/json.ts";
 import type { Json } from "../../chat/message.ts";
 import type { CommandAnswer, Archive, WriteContext } from "../define-operation.ts";
@@ -97,14 +97,15 @@ export const inputSchema = z.strictObject({
 });
 
 /** Lists the asks that the run of a thread waits for, its called agents' too, if only answers let it go on; otherwise none. */
-const findAwaitedAsks = ({ state }: Draft, thread: Thread): readonly string[] => {
+const findAwaitedAsks = ({ state, thread }: ThreadDraft): readonly string[] => {
   const isAwaited =
     shownWaitReasons(state, thread).some(({ kind }) => kind === "ask") || waitsForPeople(state, thread.id);
   return isAwaited ? awaitedAsks(state, thread.id) : [];
 };
 
-const refuseBusy = (draft: Draft, thread: Thread): never => {
-  const asks = findAwaitedAsks(draft, thread);
+const refuseBusy = (draft: ThreadDraft): never => {
+  const { thread } = draft;
+  const asks = findAwaitedAsks(draft);
   const run = thread.run === null ? null : (runRecordOf(thread, thread.run) as unknown as Json);
   const isAsked = asks.length > 0;
   const way = isAsked ? "the run waits for an answer; give it under /asks" : "a run is active; wait for it";
@@ -127,11 +128,12 @@ const refuseUnknownThread = (archive: Archive, id: string): never =>
     : refuseField("run_not_active", "/thread", "this thread has ended", { meta: { run: null } });
 
 /** Finds the thread that an input is for: `main`, or a called one that is at work. */
-const findAddressedThread = (draft: Draft, archive: Archive, id: string, mode: OnBusy): Thread => {
-  const thread = ownEntry(draft.state.threads, id) ?? refuseUnknownThread(archive, id);
-  if (thread.id === "main") return thread;
-  if (mode !== "steer") return refuseField("invalid_request", "/on_busy", "a child thread only takes steer");
-  return thread.run === null ? refuseField("run_not_active", "/thread", "this thread has ended") : thread;
+const findAddressedThread = (draft: Draft, archive: Archive, id: string, mode: OnBusy): ThreadDraft => {
+  const { run } = ownEntry(draft.state.threads, id) ?? refuseUnknownThread(archive, id);
+  if (id !== "main" && mode !== "steer")
+    return refuseField("invalid_request", "/on_busy", "a child thread only takes steer");
+  if (id !== "main" && run === null) return refuseField("run_not_active", "/thread", "this thread has ended");
+  return selectThread(draft, id);
 };
 
 const inboxLimitTexts = {
@@ -155,15 +157,16 @@ const requireFreshId = (archive: Archive, id: string | undefined): void => {
 };
 
 /** Checks whether an input can be taken, and otherwise refuses it before anything is stored. */
-const admitInput = (context: WriteContext, params: InputParams, mode: OnBusy): Thread => {
-  const { draft, rules, archive } = context;
-  const thread = findAddressedThread(draft, archive, params.thread, mode);
+const admitInput = (context: WriteContext, params: InputParams, mode: OnBusy): ThreadDraft => {
+  const { rules, archive } = context;
+  const addressed = findAddressedThread(context.draft, archive, params.thread, mode);
+  const { thread } = addressed;
   requireFreshId(archive, params.id);
   requireStorage(context);
-  if (thread.run !== null && mode === "reject") return refuseBusy(draft, thread);
+  if (thread.run !== null && mode === "reject") return refuseBusy(addressed);
   const problem = params.output_schema === undefined ? null : rules.schemaProblem(params.output_schema);
   if (problem !== null) return refuseField("output_schema_invalid", "/output_schema", problem);
-  return thread;
+  return addressed;
 };
 
 /** Returns prior episodes: an input with summaries retries something, such as the newest run if that failed. */
@@ -185,7 +188,8 @@ export const submitInput = (
 ): { readonly input: Input; readonly run: AppliedRun | null } => {
   const { draft, rules } = context;
   const mode = params.on_busy ?? rules.onBusy;
-  const thread = admitInput(context, params, mode);
+  const addressed = admitInput(context, params, mode);
+  const { thread } = addressed;
   const input = createInput(draft, {
     id: assignInputId(draft, params.id),
     thread: thread.id,
@@ -200,8 +204,8 @@ export const submitInput = (
   requireInboxRoom(draft, input);
   draft.state.updatedAt = draft.context.now;
   acceptInput(draft, input);
-  if (thread.child !== null) changeChild(draft, thread.id, { warning: "a person steered it" });
-  startOrInterrupt(context, thread, input);
+  changeChild(addressed, { warning: "a person steered it" });
+  startOrInterrupt(context, addressed, input);
   advanceSession(draft, "input");
   return { input: inputAfter(context, input), run: findAppliedRun(draft, thread.id, input.id) };
 };
@@ -215,18 +219,17 @@ interface AppliedRun {
 const findAppliedRun = ({ state, runs }: Draft, threadId: string, input: string): AppliedRun | null =>
   state.threads[threadId]?.run ?? runs.findLast(({ inputs }) => inputs.includes(input)) ?? null;
 
-const startOrInterrupt = (context: WriteContext, thread: Thread, input: Input): void => {
-  const { draft } = context;
-  if (thread.run === null) {
+const startOrInterrupt = (context: WriteContext, addressed: ThreadDraft, input: Input): void => {
+  if (addressed.thread.run === null) {
     requireRunAdmission(context);
-    requireBudget(draft, thread.id);
-    startNextRun(draft, thread.id);
+    requireBudget(addressed);
+    startNextRun(addressed);
     return;
   }
   const mode = input.on_busy;
   if (mode !== "interrupt" && mode !== "rollback") return;
   const reason = mode === "interrupt" ? "interrupted" : "rolled_back";
-  cancelRun(draft, thread.id, { mode: "now", reason, keep: true });
+  cancelRun(addressed, { mode: "now", reason, keep: true });
 };
 
 export const sendOperation = defineWrite({
@@ -337,14 +340,14 @@ const requireEndedThread = (archive: Archive, id: string): null =>
   archive.child(id) === null ? refuseField("not_found", "/thread", "no such thread") : null;
 
 /** Cancels inputs whose run has not started yet like a started run; results of agents stay in the chat. */
-const returnHeldInputs = (draft: Draft, { id, inbox }: Thread): void => {
-  threadOf(draft, id).compact = null;
+const returnHeldInputs = (draft: ThreadDraft): void => {
+  const { thread } = draft;
+  thread.compact = null;
   returnInputs(
     draft,
-    id,
-    inbox.map((input) => input.id),
+    thread.inbox.map((input) => input.id),
   );
-  for (const input of threadOf(draft, id).inbox) appendAgentResult(draft, input);
+  for (const input of thread.inbox) appendAgentResult(draft, input);
 };
 
 const cancelThread = (
@@ -357,18 +360,19 @@ const cancelThread = (
     return refuseField("run_not_active", "/run", "this run is not active", {
       meta: { run: thread.run?.id ?? null },
     });
+  const cancelled = selectThread(draft, thread.id);
   if (thread.run === null) {
-    if (params.queued === "return") returnHeldInputs(draft, thread);
+    if (params.queued === "return") returnHeldInputs(cancelled);
     // Agents that the run left in the background are below it, too.
-    cancelSubtree(draft, thread.id, params.mode, "a person cancelled it");
-    stopAnnouncement(draft, thread.id);
+    cancelSubtree(cancelled, params.mode, "a person cancelled it");
+    stopAnnouncement(cancelled);
     advanceSession(draft, "cancel");
     return acceptedAnswer(draft, { run: null });
   }
   const { id } = thread.run;
-  if (thread.child !== null && thread.child.stopped === null)
-    changeChild(draft, thread.id, { stopped: { why: "a person cancelled it", told: false } });
-  cancelRun(draft, thread.id, { mode: params.mode, reason: "cancelled", keep: params.queued === "keep" });
+  if (thread.child?.stopped === null)
+    changeChild(cancelled, { stopped: { why: "a person cancelled it", told: false } });
+  cancelRun(cancelled, { mode: params.mode, reason: "cancelled", keep: params.queued === "keep" });
   advanceSession(draft, "cancel");
   return acceptedAnswer(draft, { run: id });
 };

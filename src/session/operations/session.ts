@@ -8,7 +8,7 @@ import { noFunds, noSpending } from "../../agent/state/budget.ts";
 import type { Session } from "../../agent/state/session.ts";
 import { newThread, sessionStatusOf, waitingInputsOf } from "../../agent/state/thread.ts";
 import type { Draft } from "../../agent/transaction/draft.ts";
-import { agentOf, assign, emit, headAfter } from "../../agent/transaction/draft.ts";
+import { agentOf, assign, emit, headAfter, selectThread } from "../../agent/transaction/draft.ts";
 import type { Json } from "../../chat/message.ts";
 import type { TenantAddress } from "../../sandbox/jurisdiction.ts";
 import type { CommandAnswer, SessionRules, WriteContext } from "../define-operation.ts";
@@ -186,9 +186,10 @@ const createSession = (context: WriteContext, params: CreateParams): CommandAnsw
     retentionDays: params.retention_days ?? null,
   });
   draft.state.threads["main"] = newThread("main", agent);
-  draft.state.prefix = agentOf(draft, "main").prefix;
+  const main = selectThread(draft, "main");
+  draft.state.prefix = agentOf(main).prefix;
   const { revision } = draft.state;
-  emit(draft, "main", "session_created", { agent, revision, ref, title, metadata });
+  emit(main, "session_created", { agent, revision, ref, title, metadata });
   storeInitialFiles(draft, params.files);
   if (params.input !== undefined) submitFirstInput(context, params.input);
   return createdAnswer(viewAfter(context));
@@ -270,7 +271,7 @@ const changeModel = (
   const { model = from, scope = given.model === undefined ? modelScope : "main" } = given;
   if (model !== null) refuseIfProblem(rules.modelProblem(model, agent));
   if (model !== from || scope !== modelScope)
-    emit(draft, "main", "model_changed", { from, to: model, scope });
+    emit(selectThread(draft, "main"), "model_changed", { from, to: model, scope });
   draft.state.model = model;
   draft.state.modelScope = scope;
 };
@@ -311,7 +312,7 @@ const patchSession = (context: WriteContext, params: z.output<typeof patchSchema
   const named = title === undefined ? undefined : true;
   const own = omitUndefined({ title, named, metadata, retentionDays: retention_days });
   assign(draft.state, { ...own, updatedAt: draft.context.now });
-  if (Object.keys(changed).length > 0) emit(draft, "main", "session_updated", changed);
+  if (Object.keys(changed).length > 0) emit(selectThread(draft, "main"), "session_updated", changed);
   if (budget !== undefined) advanceSession(draft, "budget");
   return okAnswer(viewAfter(context));
 };
@@ -350,7 +351,7 @@ export const deleteOperation = defineWrite({
   run: ({ draft, remove }) => {
     // Nobody waits for the model calls under way, which are paid for all the same.
     for (const { id, run } of Object.values(draft.state.threads))
-      if (run !== null) loseModelCall(draft, id, "cancelled");
+      if (run !== null) loseModelCall(selectThread(draft, id), "cancelled");
     remove();
     return { status: 204, json: "" };
   },

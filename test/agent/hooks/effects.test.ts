@@ -4,7 +4,7 @@ import { applyEdits } from "../../../src/agent/context/edits.ts";
 import type { ChatEdit, Effect, EffectContext, EffectResult } from "../../../src/agent/definition/effect.ts";
 import { defineEffect } from "../../../src/agent/definition/effect.ts";
 import type { TransactionContext } from "../../../src/agent/transaction/draft.ts";
-import { createDraft } from "../../../src/agent/transaction/draft.ts";
+import { createDraft, selectThread } from "../../../src/agent/transaction/draft.ts";
 import type { Message } from "../../../src/chat/message.ts";
 import type { Tool } from "../../../src/tools/define-tool.ts";
 import { defineTool } from "../../../src/tools/define-tool.ts";
@@ -323,8 +323,7 @@ describe("EF-2: ranges", () => {
     const retire = { retire: { from: chat[0]?.id ?? "", to: chat[4]?.id ?? "", summary: "S." } };
     const count = (seen: readonly Message[]): number =>
       applyEdits(
-        createDraft(bench.state(), context),
-        "main",
+        selectThread(createDraft(bench.state(), context), "main"),
         { kind: "late", reason: "of a test", seen, later: false },
         [retire],
       ).retired;

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { missingAgent } from "../../../src/agent/definition/agent.ts";
 import { emptySession } from "../../../src/session/operations/session.ts";
-import { createDraft } from "../../../src/agent/transaction/draft.ts";
+import { createDraft, selectThread } from "../../../src/agent/transaction/draft.ts";
 import { applyEdits } from "../../../src/agent/context/edits.ts";
 import type {
   Effect,
@@ -217,7 +217,7 @@ export const applied = (
     { ...session, threads: { main: threadWith(view) } },
     context as unknown as Parameters<typeof createDraft>[1],
   );
-  applyEdits(draft, "main", { kind, seen: view, reason: "of a test", later: false }, edits);
+  applyEdits(selectThread(draft, "main"), { kind, seen: view, reason: "of a test", later: false }, edits);
   return draft.state.threads["main"]?.chat ?? [];
 };
 
