@@ -63,12 +63,16 @@ const endFactsOf = (draft: Draft, thread: Thread) => {
   return { child, parent, run, begun, caller: draft.state.threads[parent.thread] ?? null };
 };
 
-/** Gives the caller's call its item; without such a call the caller gets a message, unless it already knows. */
+/**
+ * Gives the caller's call its item; without such a call the caller gets a message, unless it already knows. Who stops
+ * an agent does not know of a task that it still completes.
+ */
 const notifyCaller = (draft: Draft, caller: Thread, child: Child, record: EndedChild): void => {
   if (child.node !== null) return endGraphTask(draft, child.node, record);
   const waiting = findCall(caller.run, child.awaitedBy ?? "");
+  const isKnown = child.stopped?.told === true;
   if (waiting !== null && waiting.status !== "done") endWaitSlot(draft, caller.id, waiting, record);
-  else if (child.stopped?.told !== true) notifyOfChildEnd(draft, caller.id, record);
+  else if (!isKnown || record.end.state === "completed") notifyOfChildEnd(draft, caller.id, record, isKnown);
 };
 
 /** Reports the end of the thread's task to the board; a refusal is a warning. A peer takes the task with it. */

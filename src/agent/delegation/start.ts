@@ -1,4 +1,4 @@
-import { createInput, acceptInput } from "../inputs/inputs.ts";
+import { createInput, acceptInput, appendAgentResult } from "../inputs/inputs.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
@@ -135,10 +135,30 @@ export const notifyThread = (
   startNextRun(draft, threadId);
 };
 
-/** Reports the end of a child without a waiting call once, since its id makes the message's. */
-export const notifyOfChildEnd = (draft: Draft, parentId: string, record: EndedChild): void => {
+/** Leaves a message in the chat of a thread that was stopped, where it starts nothing; a run under way goes first. */
+const leaveMessage = (draft: Draft, threadId: string, id: string, text: string): void => {
+  const content = [{ type: "text", text } as const];
+  const input = createInput(draft, { id, thread: threadId, content, on_busy: "queue", origin: "agent" });
+  acceptInput(draft, input);
+  const { run } = threadOf(draft, threadId);
+  if (run === null) appendAgentResult(draft, input);
+  else if (run.cancel !== null) run.cancel = { ...run.cancel, returns: [...run.cancel.returns, id] };
+};
+
+/**
+ * Reports the end of a child without a waiting call once, since its id makes the message's. A caller that was stopped
+ * with the child only finds the message in its chat.
+ */
+export const notifyOfChildEnd = (
+  draft: Draft,
+  parentId: string,
+  record: EndedChild,
+  isStopped: boolean,
+): void => {
   const { first } = record.end;
   const whose = first === undefined ? "" : ` with the task that ${first} began and handed over`;
   const said = `An agent that worked in the background has ended${whose}.\n${JSON.stringify(childItemOf(record))}`;
-  notifyThread(draft, parentId, `in_${record.id}_${record.end.run}`, escapeTags(said));
+  const { run } = threadOf(draft, parentId);
+  const notify = isStopped && (run === null || run.cancel !== null) ? leaveMessage : notifyThread;
+  notify(draft, parentId, `in_${record.id}_${record.end.run}`, escapeTags(said));
 };

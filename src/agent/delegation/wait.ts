@@ -14,6 +14,7 @@ import { childAnswerText, childName, fitItems, childItemOf } from "../context/re
 import { stopChild } from "../run/cancel.ts";
 import type { ChildItem, EndedChild, ChildWait, ChildQuestion } from "../state/child.ts";
 import { isEnded } from "../state/child.ts";
+import type { Run } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { isChildOpen, isAskingCaller, openChildren, workingChildrenOf } from "../state/thread.ts";
 import type { Draft, DraftCall } from "../transaction/draft.ts";
@@ -91,6 +92,10 @@ const detailsOf = (slots: readonly WaitSlot[]): { readonly details?: Json } => {
   return JSON.stringify(details).length > longestDetails ? {} : { details };
 };
 
+/** Returns whether a call that waits for children is cut off with its run; after a graceful cancel it brings what they completed. */
+export const isCutOff = ({ cancel }: Run, completed: boolean): boolean =>
+  cancel !== null && (cancel.mode === "now" || !completed);
+
 /** Answers a call with the results of its children so far; those still at work go on by themselves. */
 export const answerWait = (draft: Draft, threadId: string, call: DraftCall): void => {
   const children = childrenOf(call.wait);
@@ -98,7 +103,8 @@ export const answerWait = (draft: Draft, threadId: string, call: DraftCall): voi
   for (const { id } of workingChildrenOf(draft.state, children)) changeChild(draft, id, { awaitedBy: null });
   const slots = children.slots.map((slot) => waitSlotOf(draft, slot));
   const durationMs = elapsedOf(draft, call);
-  if (runOf(draft, threadId).cancel !== null) {
+  const completed = slots.some(({ item }) => item.state === "completed");
+  if (isCutOff(runOf(draft, threadId), completed)) {
     const result = syntheticResult(call.call, "cancelledRunning");
     endCall(draft, threadId, call, { result, durationMs, cached: false, ...detailsOf(slots) });
     return;
