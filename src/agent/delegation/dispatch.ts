@@ -27,7 +27,7 @@ import {
 import type { Draft, DraftCall, ThreadDraft } from "../transaction/draft.ts";
 import { agentOf, appendMessage, emit, keepForRecall } from "../transaction/draft.ts";
 import { resolveAgentName, budgetRefusal, callRefusal, rootOf, callerConstraintsFor } from "./admission.ts";
-import { parkCallOnChildren } from "./wait.ts";
+import { isCutOff, parkCallOnChildren } from "./wait.ts";
 
 /** Each task of a graph starts in the commit in which the last of its dependencies settles. */
 
@@ -202,7 +202,8 @@ const endGraph = (draft: ThreadDraft, run: GraphRun, tasks: readonly GraphTask[]
     return outcome === null ? [] : [[id, outcome] as const];
   });
   const report = formatGraphReport(tasks, Object.fromEntries(outcomes));
-  if (!run.background) return answerGraphCall(draft, run, report);
+  const completed = outcomes.some(([, { state }]) => state === "success");
+  if (!run.background) return answerGraphCall(draft, run, report, completed);
   if (halted) return;
   const { text } = report;
   const recall = text.length > longestReport ? keepForRecall(draft, text) : null;
@@ -217,14 +218,14 @@ const answerGraphCall = (
   draft: ThreadDraft,
   { call: id }: GraphRun,
   { text, isError }: ReturnType<typeof formatGraphReport>,
+  completed: boolean,
 ): void => {
   const { run } = draft.thread;
   const call = findCall(run, id);
-  if (call === null) return;
-  const result =
-    run?.cancel === null
-      ? createCallResult(draft, call, isError ? "error" : "ok", text)
-      : syntheticResult(call.call, "cancelledRunning");
+  if (run === null || call === null) return;
+  const result = isCutOff(run, completed)
+    ? syntheticResult(call.call, "cancelledRunning")
+    : createCallResult(draft, call, isError ? "error" : "ok", text);
   endCall(draft, call, {
     result,
     durationMs: elapsedOf(draft, call),

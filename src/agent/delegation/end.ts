@@ -60,12 +60,16 @@ const endFactsOf = (draft: ThreadDraft) => {
   return { child, run, begun, caller: selectCaller(draft) };
 };
 
-/** Gives the caller's call its item; without such a call the caller gets a message, unless it already knows. */
+/**
+ * Gives the caller's call its item; without such a call the caller gets a message, unless it already knows. Who stops
+ * an agent does not know of a task that it still completes.
+ */
 const notifyCaller = (caller: ThreadDraft, child: Child, record: EndedChild): void => {
   if (child.node !== null) return endGraphTask(caller, child.node, record);
   const waiting = findCall(caller.thread.run, child.awaitedBy ?? "");
+  const isKnown = child.stopped?.told === true;
   if (waiting !== null && waiting.status !== "done") endWaitSlot(caller, waiting, record);
-  else if (child.stopped?.told !== true) notifyOfChildEnd(caller, record);
+  else if (!isKnown || record.end.state === "completed") notifyOfChildEnd(caller, record, isKnown);
 };
 
 /** Reports the end of the thread's task to the board; a refusal is a warning. A peer takes the task with it. */

@@ -1,4 +1,4 @@
-import { createInput, acceptInput } from "../inputs/inputs.ts";
+import { createInput, acceptInput, appendAgentResult } from "../inputs/inputs.ts";
 import { ownEntry } from "../../chat/json.ts";
 import { escapeTags } from "../../chat/render.ts";
 import { cleanText, firstCharacters } from "../../chat/text.ts";
@@ -134,10 +134,25 @@ export const notifyThread = (
   startNextRun(draft);
 };
 
-/** Reports the end of a child without a waiting call once, since its id makes the message's. */
-export const notifyOfChildEnd = (draft: ThreadDraft, record: EndedChild): void => {
+/** Leaves a message in the chat of a thread that was stopped, where it starts nothing; a run under way goes first. */
+const leaveMessage = (draft: ThreadDraft, id: string, text: string): void => {
+  const { id: thread, run } = draft.thread;
+  const content = [{ type: "text", text } as const];
+  const input = createInput(draft, { id, thread, content, on_busy: "queue", origin: "agent" });
+  acceptInput(draft, input);
+  if (run === null) appendAgentResult(draft, input);
+  else if (run.cancel !== null) run.cancel = { ...run.cancel, returns: [...run.cancel.returns, id] };
+};
+
+/**
+ * Reports the end of a child without a waiting call once, since its id makes the message's. A caller that was stopped
+ * with the child only finds the message in its chat.
+ */
+export const notifyOfChildEnd = (draft: ThreadDraft, record: EndedChild, isStopped: boolean): void => {
   const { first } = record.end;
   const whose = first === undefined ? "" : ` with the task that ${first} began and handed over`;
   const said = `An agent that worked in the background has ended${whose}.\n${JSON.stringify(childItemOf(record))}`;
-  notifyThread(draft, `in_${record.id}_${record.end.run}`, escapeTags(said));
+  const { run } = draft.thread;
+  const notify = isStopped && (run === null || run.cancel !== null) ? leaveMessage : notifyThread;
+  notify(draft, `in_${record.id}_${record.end.run}`, escapeTags(said));
 };

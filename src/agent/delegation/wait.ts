@@ -14,6 +14,7 @@ import { childAnswerText, childName, fitItems, childItemOf } from "../context/re
 import { stopChild } from "../run/cancel.ts";
 import type { ChildItem, EndedChild, ChildWait, ChildQuestion } from "../state/child.ts";
 import { isEnded } from "../state/child.ts";
+import type { Run } from "../state/run.ts";
 import type { Thread } from "../state/thread.ts";
 import { isChildOpen, isAskingCaller, openChildren, workingChildrenOf } from "../state/thread.ts";
 import type { RunRecord } from "../state/records.ts";
@@ -87,6 +88,10 @@ const detailsOf = (slots: readonly WaitSlot[]): { readonly details?: Json } => {
   return JSON.stringify(details).length > longestDetails ? {} : { details };
 };
 
+/** Returns whether a call that waits for children is cut off with its run; after a graceful cancel it brings what they completed. */
+export const isCutOff = ({ cancel }: Run, completed: boolean): boolean =>
+  cancel !== null && (cancel.mode === "now" || !completed);
+
 /** Answers a call with the results of its children so far; those still at work go on by themselves. */
 export const answerWait = (draft: ThreadDraft, call: DraftCall): void => {
   const children = childrenOf(call.wait);
@@ -95,7 +100,8 @@ export const answerWait = (draft: ThreadDraft, call: DraftCall): void => {
     changeChild(selectThread(draft, id), { awaitedBy: null });
   const slots = children.slots.map((slot) => waitSlotOf(draft, slot));
   const durationMs = elapsedOf(draft, call);
-  if (runOf(draft).cancel !== null) {
+  const completed = slots.some(({ item }) => item.state === "completed");
+  if (isCutOff(runOf(draft), completed)) {
     const result = syntheticResult(call.call, "cancelledRunning");
     endCall(draft, call, { result, durationMs, cached: false, ...detailsOf(slots) });
     return;

@@ -2,8 +2,26 @@ import { expect, test } from "vitest";
 import * as z from "zod";
 import type { Tool } from "../../../src/tools/define-tool.ts";
 import { defineTool, parkCallOn } from "../../../src/tools/define-tool.ts";
-import { crewOf, delegate, member } from "../../support/crew.ts";
-import { said, scripted } from "../../support/scripts.ts";
+import type { Crew, Member } from "../../support/crew.ts";
+import {
+  chatOf,
+  coder,
+  crew,
+  crewOf,
+  delegate,
+  endings,
+  itemsOf,
+  lead,
+  member,
+  passTurns,
+  resultsOf,
+  spawn,
+  task,
+  writer,
+} from "../../support/crew.ts";
+import { checkInvariants } from "../../support/invariants.ts";
+import { settle } from "../../support/power-cut.ts";
+import { done, look, said, scripted } from "../../support/scripts.ts";
 import type { Play } from "../loop/play.ts";
 import { ends, openAsks, play, refused, results } from "../loop/play.ts";
 
@@ -190,3 +208,63 @@ test("SE-31 AG-18: a called agent's parked call goes on after after_turn, and it
   const outputs = bench.events().filter(({ type }) => type === "tool_call_end");
   expect(outputs[0]?.data).toMatchObject({ tool: "poll_exec", outcome: "ok" });
 });
+
+/** A team that is stopped gracefully after a number of turns, while its last model calls are under way. */
+const stoppedAfter = async (turns: number, members: readonly Member[]): Promise<Crew> => {
+  const made = await crew(members);
+  made.bench.send("Go");
+  await passTurns(made, turns);
+  made.bench.ok("cancel", { mode: "after_turn" });
+  made.bench.release();
+  await settle(made.bench);
+  checkInvariants(made.bench, ["in_1"]);
+  return made;
+};
+
+test("SE-31 AG-18: a called agent that completes its task after after_turn is not reported as cut off", async () => {
+  const made = await stoppedAfter(1, [lead([said(delegate("coder")), done]), coder([said("Coded.")])]);
+  expect(endings(made)).toEqual(["coder completed:end_turn", "lead cancelled:cancelled"]);
+  expect(resultsOf(made)).toEqual(["ok: Coded."]);
+});
+
+test("SE-31 AG-10: of several agents, after_turn keeps the results of those that complete their tasks", async () => {
+  const made = await stoppedAfter(1, [
+    lead([said(spawn([task("coder"), task("writer")], { on_error: "collect" })), done]),
+    coder([said("Coded.")]),
+    writer([look, done]),
+  ]);
+  expect(itemsOf(made)).toMatchObject([
+    { agent: "coder", state: "completed", result: "Coded." },
+    { agent: "writer", state: "cancelled", error: "its caller was cancelled" },
+  ]);
+});
+
+test("SE-31 AG-36: after_turn keeps the report of a graph of which a task succeeds", async () => {
+  const tasks = [
+    { id: "a", agent: "coder", message: "Code", blocking: true },
+    { id: "b", agent: "coder", message: "Test", blocking: true, depends_on: ["a"] },
+  ];
+  const made = await stoppedAfter(1, [
+    lead([said(["dispatch_tasks", { tasks }]), done]),
+    coder([said("Coded.")]),
+  ]);
+  const [report = ""] = resultsOf(made);
+  expect(report).toContain("2 tasks: 1 success, 1 cancelled");
+  expect(report).toContain("Coded.");
+});
+
+test.each([
+  ["before its caller's run ends", said(delegate("coder", { async: true })), "probe"],
+  ["after it", said(delegate("coder", { async: true }), ["ask_user", { question: "Go on?" }]), "ask"],
+])(
+  "SE-31 AG-30: a background agent that completes its task %s is told once, and starts nothing",
+  async (when, first, toolbox) => {
+    const yaml = `delegation: { async: true }\ntoolboxes: [${toolbox}]`;
+    const made = await stoppedAfter(1, [lead([first, look, done], yaml), coder([said("Coded.")])]);
+    const ended = ["coder completed:end_turn", "lead cancelled:cancelled"];
+    expect(endings(made)).toEqual(when === "after it" ? ended.toReversed() : ended);
+    const told = chatOf(made, "main").filter(({ parts }) => JSON.stringify(parts).includes("Coded."));
+    expect(told.map(({ role, origin }) => `${role} ${origin}`)).toEqual(["assistant agent"]);
+    expect(made.bench.requests).toHaveLength(when === "after it" ? 2 : 3);
+  },
+);
