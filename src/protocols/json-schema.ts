@@ -62,13 +62,13 @@ const mapFields = (fields: JsonObject, map: (schema: Json) => Json): JsonObject 
 /** Applies `map` to every schema directly inside `schema`; other keywords stay. */
 export const mapInner = (schema: JsonObject, map: (schema: Json) => Json): JsonObject => {
   const out: Record<string, Json> = { ...schema };
-  for (const key of ["items", "additionalProperties", "not"])
+  for (const key of ["items", "contains", "additionalProperties", "propertyNames", "not"])
     if (isJsonObject(out[key])) out[key] = map(out[key]);
   for (const key of ["anyOf", "oneOf", "allOf", "prefixItems"]) {
     const list = out[key];
     if (Array.isArray(list)) out[key] = list.map((inner: Json) => map(inner));
   }
-  for (const key of ["properties", "$defs", "definitions"])
+  for (const key of ["properties", "patternProperties", "$defs", "definitions"])
     if (isJsonObject(out[key])) out[key] = mapFields(out[key], map);
   return out;
 };
