@@ -99,7 +99,7 @@ test("★ MO-40: a secret is taken out of frames whose pieces of several items a
     event("response.completed", { response: { status: "completed" } }),
   ].join("");
   fake.play(() => ({ raw }));
-  const bench = await open("openai", "debug: { raw: events }", "gpt-6.1-sol");
+  const bench = await open("openai", "debug: { raw: events }", "gpt-6.1-sol\n    protocol: openai-responses");
   expect(await say(bench)).toMatchObject({ state: "completed" });
   const said = [0, 1].map((index) =>
     bench.frames

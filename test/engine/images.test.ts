@@ -22,7 +22,7 @@ const png =
 const team = (kind: "anthropic" | "openai" | "responses" | "compatible"): string => `
 providers:
   - name: main
-    kind: ${{ anthropic: kind, openai: kind, responses: "openai", compatible: "openai-compatible" }[kind]}
+    kind: ${{ anthropic: kind, openai: kind, responses: "openai\n    protocol: openai-responses", compatible: "openai-compatible" }[kind]}
     base_url: "${fake.url(kind)}"
     api_key: "\${KEY}"
     model: ${{ ...models, openai: "gpt-4.1", compatible: "house" }[kind]}

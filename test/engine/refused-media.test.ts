@@ -21,7 +21,7 @@ afterAll(() => fake.close());
 const engineFor = async (kind: Kind): Promise<Engine> => {
   const yaml = `
 providers:
-  - { name: main, kind: ${kind === "responses" ? "openai" : kind}, base_url: "${fake.url(kind)}", api_key: "\${KEY}", model: ${models[kind]} }
+  - { name: main, kind: ${kind === "responses" ? "openai, protocol: openai-responses" : kind}, base_url: "${fake.url(kind)}", api_key: "\${KEY}", model: ${models[kind]} }
 agents: [{ name: helper, effects: [] }]
 `;
   return createEngine(engineOptions(await teamOf(yaml), { env: wireEnv(fake) }));

@@ -23,7 +23,7 @@ const engineFor = async (kind: Kind): Promise<Engine> => {
   const probe = createProbe();
   const yaml = `
 providers:
-  - { name: main, kind: ${kind === "responses" ? "openai" : kind}, base_url: "${fake.url(kind)}", api_key: "\${KEY}", model: ${models[kind]} }
+  - { name: main, kind: ${kind === "responses" ? "openai, protocol: openai-responses" : kind}, base_url: "${fake.url(kind)}", api_key: "\${KEY}", model: ${models[kind]} }
 agents: [{ name: helper, effects: [], toolboxes: [probe], permissions: { preset: open } }]
 `;
   const extras = { env: wireEnv(fake), toolboxes: [probe.toolbox] };
@@ -126,7 +126,7 @@ test("MO-3 MO-27: a fallback that refuses its reasoning takes nothing from the r
   const [second, , refusal] = anthropic as (typeof dialects)[number];
   const yaml = `
 providers:
-  - { name: main, kind: openai, base_url: "${fake.url(first)}", api_key: "\${KEY}", model: ${models[first]}, rate_limit: { max_retries: 0 }, fallbacks: [spare] }
+  - { name: main, kind: openai, protocol: openai-responses, base_url: "${fake.url(first)}", api_key: "\${KEY}", model: ${models[first]}, rate_limit: { max_retries: 0 }, fallbacks: [spare] }
   - { name: spare, kind: anthropic, base_url: "${fake.url(second)}", api_key: "\${KEY}", model: ${models[second]} }
 agents: [{ name: helper, effects: [] }]
 `;

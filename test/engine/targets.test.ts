@@ -88,7 +88,7 @@ test.each(["claude-opus-4-6", "claude-sonnet-4-6"])(
 test("CF-14: reasoning_effort is the agent's effort, and takes the place of the provider's effort or budget", async () => {
   const effort = "options: { reasoning_effort: low }";
   expect(await asked(wire("openai", "gpt-5.2", "reasoning: { effort: high }", effort))).toMatchObject({
-    reasoning: { effort: "low" },
+    reasoning_effort: "low",
   });
   const budget = wire("anthropic", "claude-haiku-4-5", "reasoning: { budget_tokens: 20000 }", effort);
   expect(await asked(budget)).toMatchObject({ thinking: { type: "enabled", budget_tokens: 4_096 } });
