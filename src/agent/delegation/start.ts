@@ -141,7 +141,6 @@ const leaveMessage = (draft: ThreadDraft, id: string, text: string): void => {
   const input = createInput(draft, { id, thread, content, on_busy: "queue", origin: "agent" });
   acceptInput(draft, input);
   if (run === null) appendAgentResult(draft, input);
-  else if (run.cancel !== null) run.cancel = { ...run.cancel, returns: [...run.cancel.returns, id] };
 };
 
 /**
@@ -152,7 +151,6 @@ export const notifyOfChildEnd = (draft: ThreadDraft, record: EndedChild, isStopp
   const { first } = record.end;
   const whose = first === undefined ? "" : ` with the task that ${first} began and handed over`;
   const said = `An agent that worked in the background has ended${whose}.\n${JSON.stringify(childItemOf(record))}`;
-  const { run } = draft.thread;
-  const notify = isStopped && (run === null || run.cancel !== null) ? leaveMessage : notifyThread;
+  const notify = isStopped ? leaveMessage : notifyThread;
   notify(draft, `in_${record.id}_${record.end.run}`, escapeTags(said));
 };

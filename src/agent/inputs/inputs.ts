@@ -151,10 +151,15 @@ export const returnInput = (
 /** Returns whether it is the result of other agents' work; their questions do not concern a person. */
 const isAgentResult = (input: Input): boolean => isAgentMessage(input) && input.question === undefined;
 
+/** Returns whether it only goes to the chat: messages of agents steer, but for what is left to a stopped one. */
+export const isLeftMessage = ({ origin, on_busy: onBusy }: Input): boolean =>
+  origin === "agent" && onBusy === "queue";
+
 /** Returns these inputs of an inbox to their sender after a cancel, except results. */
 export const returnInputs = (draft: ThreadDraft, ids: readonly string[]): void => {
   for (const input of draft.thread.inbox)
-    if (ids.includes(input.id) && !isAgentResult(input)) returnInput(draft, input, "cancelled");
+    if (ids.includes(input.id) && !isAgentResult(input) && !isLeftMessage(input))
+      returnInput(draft, input, "cancelled");
 };
 
 /** Appends a result to the chat as it is, since no run will take it. */

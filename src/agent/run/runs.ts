@@ -25,6 +25,7 @@ import {
   findInput,
   returnInput,
   appendAgentResult,
+  isLeftMessage,
   returnInputs,
   emptyInbox,
   takeNoteOfInput,
@@ -242,7 +243,7 @@ export const finishRun = (draft: ThreadDraft, end: RunEnding): void => {
 /** Returns the inputs that begin no run: for want of budget, or of a called thread, which has one task. */
 const returnLeftInputs = (draft: ThreadDraft, { cancel }: Run): void => {
   for (const input of draft.thread.inbox)
-    if (cancel?.returns.includes(input.id) === true) appendAgentResult(draft, input);
+    if (isLeftMessage(input) || cancel?.returns.includes(input.id) === true) appendAgentResult(draft, input);
   const { inbox, child } = draft.thread;
   if (inbox.length === 0) return;
   if (child !== null) for (const input of inbox) returnInput(draft, input, "cancelled");

@@ -5,6 +5,7 @@ import { defineTool, parkCallOn } from "../../../src/tools/define-tool.ts";
 import type { Crew, Member } from "../../support/crew.ts";
 import {
   chatOf,
+  childIds,
   coder,
   crew,
   crewOf,
@@ -268,3 +269,42 @@ test.each([
     expect(made.bench.requests).toHaveLength(when === "after it" ? 2 : 3);
   },
 );
+
+test("SE-31 AG-30: what a stopped background agent completes does not steer its caller's next run", async () => {
+  const ask = said(delegate("coder", { async: true }), ["ask_user", { question: "Go on?" }]);
+  const made = await crew([
+    lead([ask, done, done], "delegation: { async: true }\ntoolboxes: [ask]"),
+    coder([said("Coded.")]),
+  ]);
+  made.bench.send("Go");
+  await passTurns(made, 1);
+  made.bench.ok("cancel", { mode: "after_turn" });
+  await made.bench.steps();
+  made.bench.send("Next", { on_busy: "queue" });
+  await made.bench.steps();
+  made.bench.release();
+  await settle(made.bench);
+  expect(endings(made).toSorted()).toEqual([
+    "coder completed:end_turn",
+    "lead cancelled:cancelled",
+    "lead completed:end_turn",
+  ]);
+  expect(made.bench.requests).toHaveLength(3);
+  expect(JSON.stringify(chatOf(made, "main")).split("Coded.")).toHaveLength(2);
+});
+
+test("SE-31 AG-30: a called agent whose own background agent completes its task finds the result in its chat", async () => {
+  const made = await stoppedAfter(2, [
+    lead([said(delegate("coder")), done]),
+    coder([said(delegate("writer", { async: true })), look, done], "delegation: { async: true }"),
+    writer([said("Written.")]),
+  ]);
+  expect(endings(made)).toContain("writer completed:end_turn");
+  const [id = ""] = childIds(made);
+  expect(
+    chatOf(made, id)
+      .map(({ role, origin }) => `${role} ${origin}`)
+      .at(-1),
+  ).toBe("assistant agent");
+  expect(made.bench.types()).not.toContain("input_returned");
+});
