@@ -219,13 +219,43 @@ test("AP-18 RE-P1: a stored input whose session cannot be watched is no error: 2
   }
 });
 
-test("AP-18: in a session that takes no more watchers the run is the answer once it is over", async () => {
-  const { session, answer } = await sending({}, `${S}/messages`, 2);
+const crowded = async (replies: Replies) => {
+  const { session, answer, calls } = await sending(replies, `${S}/messages`, 60);
   const code = "too_many_connections";
   session.fetch = async () =>
     Response.json({ type: `urn:limpet:problem:${code}`, code, detail: "32" }, { status: 429 });
   const response = await answer;
-  expect([response.status, await response.json()]).toEqual([200, run]);
+  const body: unknown = await response.json();
+  return { said: [response.status, body], read: calls.filter(({ op }) => op === "events") };
+};
+
+const pageOf = (...frames: readonly ReturnType<typeof event>[]) =>
+  accepted({ data: frames.map((frame) => frame.event), next_after: frames.at(-1)?.event.seq ?? 9 });
+
+test("AP-18: in a session that takes no more watchers the run is the answer once it is over", async () => {
+  const pages = [pageOf(), pageOf(event(12, "run_end", {}, "run_1"))];
+  const { said, read } = await crowded({ events: () => pages.shift() ?? pageOf() });
+  expect(said).toEqual([200, run]);
+  expect(read.map(({ params }) => params)).toMatchObject([{ after: 5 }, { after: 9 }]);
+});
+
+test("AP-18: there an input in the queue is followed to its run, and a question is told at once", async () => {
+  const queued = accepted({ input: "in_2", status: "accepted", run: "run_1", seq: 9 }, { status: 202 });
+  const events = pageOf(
+    event(10, "run_end", {}, "run_1"),
+    event(11, "input_applied", { input: "in_2" }, "run_2"),
+    event(12, "run_end", {}, "run_2"),
+  );
+  expect((await crowded({ send: queued, events })).said).toEqual([200, run]);
+  const get = accepted({
+    status: "waiting",
+    waiting_for: [{ kind: "ask" }],
+    active_run: "run_1",
+    open_asks: ["a1"],
+  });
+  const asks = accepted({ data: [{ id: "a1", kind: "question" }] });
+  const { said } = await crowded({ events: pageOf(), get, asks });
+  expect(said).toMatchObject([202, { asks: [{ id: "a1", kind: "question" }] }]);
 });
 
 test("AP-18: 202 when the input comes back, the time is over, or the session ends the stream for good", async () => {

@@ -102,14 +102,6 @@ async function readAsks(
   return { doubtful: false, asking, outcome: asks.length > 0 ? { receipt: { asks } } : null };
 }
 
-/** Returns the outcome of a run that is over, where the session takes no more watchers; null if it goes on or is not known. */
-async function readEnd(context: SessionRequestContext, run: string | null): Promise<WaitOutcome | null> {
-  if (run === null) return null;
-  const found = await callSession(context, { op: "run", params: { run } }).catch(() => null);
-  const { state } = fieldsOf(JSON.parse(found?.json ?? "{}"));
-  return state === "completed" || state === "failed" || state === "cancelled" ? { run } : null;
-}
-
 /** Returns what an event changes. */
 function changeBy(
   { type, run: its, data }: NonNullable<ReturnType<typeof eventOfFrame>>,
@@ -184,6 +176,28 @@ async function watchInput(
   }
 }
 
+/** Reads a page of what has happened since, where the session takes no more watchers. */
+async function readOn(
+  context: SessionRequestContext,
+  input: string,
+  from: InputProgress,
+): Promise<InputProgress> {
+  const page = await callSession(context, {
+    op: "events",
+    params: { after: from.seq, types: watchedTypes.join() },
+  });
+  const { data, next_after: read } = fieldsOf(JSON.parse(page.json));
+  const progress = fieldsIn(data)
+    .map((event) => ({ type: "event", event }))
+    .reduce<InputProgress>(
+      (before, frame) => (before.outcome === null ? advanceProgress(before, frame, input) : before),
+      { ...from, seq: Number(read) },
+    );
+  return progress.outcome === null && progress.doubtful
+    ? { ...progress, ...(await readAsks(context, progress.run)) }
+    : progress;
+}
+
 /** Milliseconds until a session that could not be watched is tried again. */
 const pauseMs = 1_000;
 
@@ -223,7 +237,7 @@ async function followToOutcome(
       if (isGone(thrown)) throw thrown;
       if (isFinal(thrown)) break;
       await pauseUnlessOver(over);
-      progress = { ...progress, outcome: await readEnd(context, progress.run) };
+      progress = await readOn(context, input, progress).catch(() => progress);
     }
   }
   const { run: its, outcome } = progress;
