@@ -188,7 +188,7 @@ export const mcpServerSchema = z
         issuer: text(2_000, 1)
           .optional()
           .describe(
-            "Issuer of the only authorisation server that receives the secret; omitted: the one that the server names, which receives a secret only at the server's own host.",
+            "Issuer of the only authorisation server that receives the secret; omitted: the one that the server names, which gets a secret only if it stands at the server's own host. Name it: a server that is not honest could take the secret of another.",
           ),
         scope: text(2_000, 1)
           .optional()

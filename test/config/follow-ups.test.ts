@@ -111,12 +111,38 @@ const values: readonly (readonly [string, string, string, string])[] = [
     "unknown_key agents[1].guards.tool_loops.warning:",
   ],
   [
+    "an answer's format that is none, beside its schema",
+    "    provider: crew",
+    "    provider: crew\n    options: { response_format: json, response_schema: { type: object } }",
+    "invalid_value agents[1].options.response_format:",
+  ],
+  [
     "a toolbox that does not exist",
     "    provider: crew",
     "    provider: crew\n    toolboxes: [filesytem]\n    effects: [{ kind: progress }]\n    options: { verify_after_edit: true }",
     "unknown_toolbox agents[1].toolboxes[0]:",
   ],
 ];
+
+const pairs: readonly (readonly [what: string, wrong: string, said: readonly string[]])[] = [
+  [
+    "a warning after the last turn, beside a wrong format",
+    "options: { max_iterations: 9, warn_iterations: 20, response_format: jsn }",
+    [
+      "threshold_unreachable agents[1].options.warn_iterations:",
+      "invalid_value agents[1].options.response_format:",
+    ],
+  ],
+  [
+    "checks without files, beside an agent that is not there",
+    "delegation: { may_call: [ghost] }\n    options: { verify_after_edit: true }",
+    ["unknown_agent agents[1].delegation.may_call[0]:", "verify_inert agents[1].options.verify_after_edit:"],
+  ],
+];
+
+test.each(pairs)("CF-28: %s are two diagnostics", async (_, wrong, said) => {
+  expect(await codesOf(two.replace("    provider: crew", `    provider: crew\n    ${wrong}`))).toEqual(said);
+});
 
 test.each(values)("CF-28: %s is one diagnostic", async (_, right, wrong, said) => {
   expect(two).toContain(right);

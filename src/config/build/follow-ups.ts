@@ -72,16 +72,27 @@ const ofUnknownKey =
 const agentOf = (path: string): string | undefined => /^(?:config\.)?agents\[\d+\]/.exec(path)?.[0];
 
 /** Recognises what follows from an agent's unknown name: what it would have or call seems missing. */
-const ofUnknownName =
-  ({ path: unknown }: Diagnostic): IsFollowUp =>
-  ({ code, path }) =>
-    /^(delegation_impossible|verify_inert|effect_inert)$/.test(code) && agentOf(path) === agentOf(unknown);
+const ofUnknownName = ({ code: unknown, path: wrong }: Diagnostic): IsFollowUp => {
+  const inert = unknown === "unknown_agent" ? /^delegation_impossible$/ : /^(verify_inert|effect_inert)$/;
+  return ({ code, path }) => inert.test(code) && agentOf(path) === agentOf(wrong);
+};
 
-/** Recognises what follows from a mistake in a map: its thresholds are compared with the default. */
-const ofThreshold =
-  ({ path: wrong }: Diagnostic): IsFollowUp =>
-  ({ code, path }) =>
-    code === "threshold_unreachable" && parentOf(path) === parentOf(wrong);
+/** Recognises what follows from mistakes in maps, whose other keys are compared with what is left of them. */
+const ofSiblings = (mistakes: readonly Diagnostic[]): IsFollowUp => {
+  const parentsOf = (meant: RegExp): ReadonlySet<string> =>
+    new Set(
+      mistakes.flatMap(({ path, hint = "" }) => {
+        const parent = parentOf(path);
+        return meant.test(`${path.slice(parent.length)} ${hint}`) ? [parent] : [];
+      }),
+    );
+  const thresholds = parentsOf(/threshold|iterations|window_size/);
+  const formats = parentsOf(/response_format/);
+  return ({ code, path }) =>
+    code === "threshold_unreachable"
+      ? thresholds.has(parentOf(path))
+      : code === "key_ignored" && path.endsWith(".response_schema") && formats.has(parentOf(path));
+};
 
 /** Lists the recognisers of what may follow from the found diagnostics. */
 const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
@@ -90,19 +101,24 @@ const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
   // A repeated key may be an entry without its dash.
   const entry = (section: string): RegExp =>
     new RegExp(String.raw`^(config\.)?${section}(\[\d+\](\.(name|kind|model))?)?$`);
+  const isRepeatedIn = (section: string): boolean =>
+    found.some(
+      ({ code, path }) =>
+        code === "duplicate_key" && new RegExp(String.raw`^(config\.)?${section}\[`).test(path),
+    );
   return [
     ...(found.some(({ file, code }) => file.endsWith("/extensions.ts") && ownMistakes.has(code))
       ? [ofExtensions]
       : []),
     ...(["agents", "providers"] as const).flatMap((section) =>
-      hasShape(entry(section)) ? [ofNames[section]] : [],
+      hasShape(entry(section)) || isRepeatedIn(section) ? [ofNames[section]] : [],
     ),
     ...(shape.some(isServerMistake) ? [ofServers] : []),
     ...(hasShape(/^(config\.)?((agents|providers)\b.*|\w*)$/) ? [ofSettings] : []),
     ...(found.some(({ code }) => code === "unknown_provider") ? [ofUnknownProvider] : []),
     ...shape.filter(({ code }) => code === "unknown_key").map(ofUnknownKey),
     ...found.filter(({ code }) => /^unknown_(agent|tool|toolbox)$/.test(code)).map(ofUnknownName),
-    ...shape.map(ofThreshold),
+    ofSiblings(found.filter(({ code }) => shapeMistakes.has(code) || code === "empty_value")),
   ];
 };
 

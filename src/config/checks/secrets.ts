@@ -84,7 +84,8 @@ export const findLiteralSecrets = (body: Located): LiteralSecret[] => {
     if (!isLiteralSecret(path, text) || mayBeLiteral(body, path)) return;
     const name = meantName(text) ?? freeName(taken, nameOf(body, path), text);
     taken.set(name, text);
-    found.push({ path, name, value: `${scheme.exec(text)?.[0] ?? ""}\${${name}}` });
+    const before = path.includes("headers") ? (scheme.exec(text)?.[0] ?? "") : "";
+    found.push({ path, name, value: `${before}\${${name}}` });
   });
   return found;
 };

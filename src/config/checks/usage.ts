@@ -97,8 +97,9 @@ const checkDelegation = (draft: TeamDraft): void => {
     if (value.options.max_delegation_depth === 0 || others.length > 0 || adHoc) continue;
     const depth = ["agents", index, "options", "max_delegation_depth"] as const;
     const isWritten = nodeAt(draft.root, depth) !== undefined;
-    if (!isWritten && !patterns.includes("*")) continue;
-    const path = isWritten ? depth : ["agents", index, "delegation"];
+    const own = ["agents", index, "delegation"] as const;
+    if (!isWritten && (!patterns.includes("*") || nodeAt(draft.written, own) === undefined)) continue;
+    const path = isWritten ? depth : own;
     draft.report("delegation_impossible", path, `there is no agent that ${value.name} may call`, {
       which: "key",
     });
