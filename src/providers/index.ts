@@ -45,23 +45,29 @@ export interface CompleterOptions {
   readonly ownProtocols?: readonly Protocol[];
 }
 
+/** Returns whether requests go to the vendor's own servers, those of a region too. */
+const isAtVendor = (
+  { base_url: address }: Pick<ProviderConfig, "base_url">,
+  { baseUrl }: Profile,
+): boolean => {
+  if (address === undefined) return true;
+  const [host, vendor] = [address, baseUrl ?? ""].map((url) => URL.parse(url)?.hostname);
+  return host !== undefined && vendor !== undefined && `.${host}`.endsWith(`.${vendor}`);
+};
+
 /**
  * Returns the protocol that the team names, else the kind's. The vendor's own servers are asked over the one that the
  * model is best at; what stands at another address need not have it.
  */
 export const chooseProtocol = (
-  {
-    name,
-    kind,
-    model,
-    protocol,
-    base_url,
-  }: Pick<ProviderConfig, "name" | "kind" | "model" | "protocol" | "base_url">,
+  config: Pick<ProviderConfig, "name" | "kind" | "model" | "protocol" | "base_url">,
   profile: Profile,
   ownProtocols: readonly Protocol[],
 ): Protocol => {
-  const best =
-    base_url === undefined ? (describeModel(kind, model).protocol ?? profile.vendorProtocol) : undefined;
+  const { name, kind, model, protocol } = config;
+  const best = isAtVendor(config, profile)
+    ? (describeModel(kind, model).protocol ?? profile.vendorProtocol)
+    : undefined;
   const spoken = protocol ?? best ?? profile.protocol;
   const found = [...ownProtocols, ...protocols].find((each) => each.name === spoken);
   if (found === undefined) throw new Error(`provider ${name}: unknown protocol ${spoken}`);

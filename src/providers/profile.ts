@@ -43,7 +43,7 @@ export const chatTraits = (
     tokensField: compat.max_tokens_field ?? usual.tokensField,
     systemRole: compat.system_role,
     streamUsage: compat.stream_usage,
-    schema: compat.schema === "strict" ? "full" : (compat.schema ?? usual.schema),
+    schema: compat.schema === "strict" ? usual.schema : (compat.schema ?? usual.schema),
     reasoningReplay: compat.reasoning_replay,
     thinkTags: compat.think_tags,
   };

@@ -60,9 +60,7 @@ export const providerSchema = z.strictObject({
   protocol: z
     .enum(openaiProtocols)
     .optional()
-    .describe(
-      "Protocol of an OpenAI-like API; omitted: openai-chat if base_url is given, else by model and kind.",
-    ),
+    .describe("Protocol of an OpenAI-like API; omitted: at the vendor's own servers by model, else by kind."),
   base_url: z.string().optional().describe("Address of the API; omitted: the vendor's."),
   api_key: z.string().optional().describe("Key, as a reference like ${ANTHROPIC_API_KEY}."),
   auth: z.enum(["bearer", "x-api-key"]).optional().describe("Header that carries the key; omitted: by kind."),

@@ -142,6 +142,11 @@ agents: [{ name: a, provider: router }]`;
   expect(chosen("openai/gpt-oss-20b")).toBe("router openai/gpt-oss-20b");
   expect(chosen("openai/gpt-4o")).toBe("openai gpt-4o");
   expect(chosen("openai/ghost")).toBeNull();
+  const open = { ...compiled, sessions: { ...compiled.sessions, model_override: "any" as const } };
+  const free = (text: string) => (agent === undefined ? null : resolveModel(open, text, agent));
+  expect(free("openai/gpt-oss-120b")?.provider.name).toBe("router");
+  expect(free("openai/ghost")).toMatchObject({ provider: { name: "openai" }, model: "ghost" });
+  expect(free("openai/")).toBeNull();
 });
 
 test("CF-23, MO-38: a model below the window guard is 422 and the old one is kept", async () => {

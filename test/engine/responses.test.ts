@@ -18,7 +18,7 @@ providers: [{ name: main, api_key: "\${KEY}", ${provider} }]
 agents: [{ name: helper, effects: [], toolboxes: [probe], permissions: { preset: open } }]
 `;
 
-const vendors: ReadonlySet<string> = new Set(["api.openai.com", "api.x.ai"]);
+const vendors: ReadonlySet<string> = new Set(["api.openai.com", "eu.api.openai.com", "api.x.ai"]);
 
 /** The network, in which the fake stands at the vendors' addresses. */
 const fetchFromFake: typeof fetch = (input, init) => {
@@ -91,6 +91,7 @@ test.each([
   ["kind: openai, model: gpt-4o", "/v1/chat/completions"],
   ["kind: openai, model: my-deployment", "/v1/chat/completions"],
   ["kind: openai, model: gpt-4o, protocol: openai-responses", "/v1/responses"],
+  ['kind: openai, model: gpt-6.1-sol, base_url: "https://eu.api.openai.com/v1"', "/v1/responses"],
   ["kind: grok, model: grok-4.7", "/v1/responses"],
   ["kind: grok, model: grok-4.7, protocol: openai-chat", "/v1/chat/completions"],
 ])("MO-5 MO-17: {%s} is asked at the vendor's %s", async (provider, path) => {

@@ -50,12 +50,6 @@ const findHomeProvider = (team: Team, model: string, agent: AgentConfig): Provid
   return order.find(({ kind }) => describeModel(kind, model).window !== null) ?? order[0];
 };
 
-const resolveAt = (team: Team, provider: Provider, text: string): ProviderModel | null => {
-  const listed = findListedId(team, text) ?? (provider.model === text ? text : null);
-  const model = listed ?? (team.sessions.model_override === "any" ? text : null);
-  return model === null || model === "" ? null : { provider, model };
-};
-
 /**
  * Resolves `provider`, `provider/model`, a model id or an alias; returns null if it names no permitted model. The id of
  * a router's model may begin with a vendor that is a provider here, too.
@@ -65,11 +59,18 @@ export const resolveModel = (team: Team, text: string, agent: AgentConfig): Prov
   if (whole !== undefined) return { provider: whole, model: whole.model };
   const slash = text.indexOf("/");
   const named = slash < 0 ? undefined : providerOf(team, text.slice(0, slash));
-  const there = named === undefined ? null : resolveAt(team, named, text.slice(slash + 1));
-  if (there !== null) return there;
   const owner = team.providers.find(({ model }) => model === text);
   const home = owner ?? findHomeProvider(team, findListedId(team, text) ?? text, agent);
-  return home === undefined ? null : resolveAt(team, home, text);
+  const places = [
+    ...(named === undefined ? [] : [{ provider: named, model: text.slice(slash + 1) }]),
+    ...(home === undefined ? [] : [{ provider: home, model: text }]),
+  ];
+  for (const { provider, model } of places) {
+    const listed = findListedId(team, model) ?? (provider.model === model ? model : null);
+    if (listed !== null) return { provider, model: listed };
+  }
+  const [first] = places;
+  return team.sessions.model_override === "any" && first !== undefined && first.model !== "" ? first : null;
 };
 
 const knownModels = (team: Team): string => {

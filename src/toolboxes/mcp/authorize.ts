@@ -61,9 +61,11 @@ const configuredClient = ({ client }: McpGrant): StoredOAuthClientInformation | 
       };
 
 /** Refuses to send a secret to an issuer that neither the team's file names nor stands at the server's own host. */
-const checkReceiver = ({ grant: { client }, url }: Authorizer, issuer = ""): void => {
+const checkReceiver = ({ grant: { client }, url }: Authorizer, { discovery }: Attempt, issuer = ""): void => {
   if (client?.secret === undefined || client.issuer !== undefined) return;
-  if (URL.parse(issuer)?.hostname !== new URL(url).hostname)
+  const token = discovery?.authorizationServerMetadata?.token_endpoint ?? issuer;
+  const { hostname } = new URL(url);
+  if ([issuer, token].some((address) => URL.parse(address)?.hostname !== hostname))
     throw new Error(`the secret goes to ${issuer} only if credentials.issuer names it`);
 };
 
@@ -94,7 +96,7 @@ const identify = (authorizer: Authorizer, attempt: Attempt): Identity => {
   if (key === undefined)
     return {
       clientInformation: (context) => {
-        checkReceiver(authorizer, context?.issuer);
+        checkReceiver(authorizer, attempt, context?.issuer);
         return fixed;
       },
     };

@@ -415,22 +415,25 @@ test("TB-27: a secret goes to the issuer that the file names, and to no other", 
   expect(lastEvent(bench, "mcp_status")).toMatchObject({ state: "failed" });
 });
 
-test.each(["127.0.0.1", "localhost"])(
-  "TB-27: a secret without an issuer goes to one at the server's own host alone: %s",
-  async (hostname) => {
-    const auth = await oauthOf({ hostname, clients: { team: "canary-client-secret" } });
-    const sea = await protectedBy(auth);
-    const more = 'auth: client_credentials, credentials: { client_id: team, client_secret: "${SECRET}" }';
-    const bench = await benchOf({ auth, sea, more, env: { SECRET: "canary-client-secret" } });
-    await say(bench);
-    if (hostname === "127.0.0.1") return expect(output(bench)).toBe("look done");
-    expect(auth.tokenRequests).toEqual([]);
-    return expect(lastEvent(bench, "mcp_status")).toMatchObject({
-      state: "failed",
-      error: expect.stringContaining(`the secret goes to ${auth.url} only if credentials.issuer names it`),
-    });
-  },
-);
+test.each([
+  ["one at the server's own host", "127.0.0.1", {}],
+  ["none at another", "localhost", {}],
+  ["none whose tokens come from another", "127.0.0.1", { token_endpoint: "https://evil.example/token" }],
+])("TB-27: without an issuer in the file, a secret goes to %s", async (_, hostname, metadata) => {
+  const auth = await oauthOf({ hostname, clients: { team: "canary-client-secret" } });
+  auth.faults.metadata = metadata;
+  const sea = await protectedBy(auth);
+  const more = 'auth: client_credentials, credentials: { client_id: team, client_secret: "${SECRET}" }';
+  const bench = await benchOf({ auth, sea, more, env: { SECRET: "canary-client-secret" } });
+  await say(bench);
+  const isOwn = hostname === "127.0.0.1" && !("token_endpoint" in metadata);
+  if (isOwn) return expect(output(bench)).toBe("look done");
+  expect(auth.tokenRequests).toEqual([]);
+  return expect(lastEvent(bench, "mcp_status")).toMatchObject({
+    state: "failed",
+    error: expect.stringContaining(`the secret goes to ${auth.url} only if credentials.issuer names it`),
+  });
+});
 
 test("TB-27: an authorization server that reads documents of clients is given ours, and no registration", async () => {
   const auth = await oauthOf({ documents: true });
