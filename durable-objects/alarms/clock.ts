@@ -31,6 +31,8 @@ export interface Clock {
   readonly whileDriving: (ms: number, run: () => void) => PendingWait | null;
   /** Wakes at `at` as well, unless it is null; this counts from the next `schedule`. */
   readonly alsoWakeAt: (at: number | null) => void;
+  /** Wakes when the next credential of an open socket expires, as well; this counts at once. */
+  readonly expireAt: (at: number | null) => void;
 }
 
 const maxDriveMs = 600_000;
@@ -63,6 +65,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   let live = false;
   let due: number | null = null;
   let extra: number | null = null;
+  let expiry: number | null = null;
   let armed: number | null = null;
   const driveWait = createDriveWait();
   const timers = createTimerPool(now);
@@ -70,7 +73,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   const wake = createMovableTimer(timers, now, pump);
 
   const arm = (): void => {
-    const at = earliestOf(live ? now() : null, due, extra);
+    const at = earliestOf(live ? now() : null, due, extra, expiry);
     if (at === armed || (live && armed !== null && armed <= now())) return;
     armed = at;
     if (at === null) void storage.deleteAlarm();
@@ -78,15 +81,19 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
   };
   /** Inside a drive, deadlines need only a timer; one whose work has ended is about to do what `extra` is for. */
   const tick = (): void => {
-    wake(driving ? earliestOf(due, live ? extra : null) : null);
+    wake(driving ? earliestOf(due, live ? extra : null, expiry) : null);
     if (!driving && !live) timers.rest();
+  };
+
+  const update = (): void => {
+    if (!driving) arm();
+    tick();
   };
 
   const schedule: Clock["schedule"] = (isLive, at) => {
     live = isLive;
     due = at;
-    if (!driving) arm();
-    tick();
+    update();
   };
 
   return {
@@ -110,11 +117,16 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
       extra = earliestOf(extra, alarm);
     },
     reset: (at) => {
-      extra = null;
+      extra = expiry = null;
       schedule(false, at);
     },
     after: timers.after,
     whileDriving: (ms, run) => (driving ? driveWaits.after(ms, run) : null),
     alsoWakeAt: (at) => void (extra = at),
+    expireAt: (at) => {
+      if (at === expiry) return;
+      expiry = at;
+      update();
+    },
   };
 };

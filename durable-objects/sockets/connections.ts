@@ -98,6 +98,8 @@ export interface Connections {
   readonly acknowledge: (socket: WebSocket, frames: number) => boolean;
   /** Closes a socket whose credential has expired; returns whether it did. `seen` is that of `closeWithNotice`. */
   readonly closeIfExpired: (socket: WebSocket, seen?: number) => boolean;
+  /** Closes the sockets whose credential has expired; returns when the next one of the others does, or null. */
+  readonly closeExpired: (sockets: readonly WebSocket[]) => number | null;
   /**
    * Closes a socket and says where to resume: at `seen`, if an up-to-date socket was not sent the newest events.
    * One that has not said hello resumes where its client knows.
@@ -209,6 +211,12 @@ export const createConnections = (
     socket.close(code, reason);
   };
   const closeSlow = (socket: WebSocket): void => closeWithNotice(socket, closeCodes.slow, "too slow");
+  const expiryOf = (socket: WebSocket): number => viewer(socket).principal?.expires ?? Infinity;
+  const closeIfExpired: Connections["closeIfExpired"] = (socket, seen) => {
+    if (expiryOf(socket) > Date.now()) return false;
+    closeWithNotice(socket, closeCodes.unauthenticated, "token expired", seen);
+    return true;
+  };
   return {
     viewer,
     change,
@@ -235,11 +243,11 @@ export const createConnections = (
       if (!hasRoom && viewer(socket).after !== null) flow.wait(limits.patience, () => closeSlow(socket));
       return hasRoom;
     },
-    closeIfExpired: (socket, seen) => {
-      const { principal } = viewer(socket);
-      if (principal?.expires === undefined || principal.expires > Date.now()) return false;
-      closeWithNotice(socket, closeCodes.unauthenticated, "token expired", seen);
-      return true;
+    closeIfExpired,
+    closeExpired: (sockets) => {
+      const open = sockets.filter(({ readyState }) => readyState === WebSocket.OPEN);
+      const next = Math.min(...open.filter((socket) => !closeIfExpired(socket)).map(expiryOf));
+      return next === Infinity ? null : next;
     },
     forget: (socket) => flowOf(socket).forget(),
   };
