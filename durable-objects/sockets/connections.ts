@@ -174,6 +174,27 @@ const waitForTurn = (flow: Flow, goOn: () => void): void => {
   });
 };
 
+/** Creates what closes sockets whose credential has expired. */
+const createExpiry = (
+  viewer: Connections["viewer"],
+  closeWithNotice: Connections["closeWithNotice"],
+): Pick<Connections, "closeIfExpired" | "closeExpired"> => {
+  const expiryOf = (socket: WebSocket): number => viewer(socket).principal?.expires ?? Infinity;
+  const closeIfExpired: Connections["closeIfExpired"] = (socket, seen) => {
+    if (expiryOf(socket) > Date.now()) return false;
+    closeWithNotice(socket, closeCodes.unauthenticated, "token expired", seen);
+    return true;
+  };
+  return {
+    closeIfExpired,
+    closeExpired: (sockets) => {
+      const open = sockets.filter(({ readyState }) => readyState === WebSocket.OPEN);
+      const next = Math.min(...open.filter((socket) => !closeIfExpired(socket)).map(expiryOf));
+      return next === Infinity ? null : next;
+    },
+  };
+};
+
 interface ConnectionParts {
   /** Returns the newest event's seq, where a reader that has seen all resumes. */
   readonly head: () => number;
@@ -211,12 +232,6 @@ export const createConnections = (
     socket.close(code, reason);
   };
   const closeSlow = (socket: WebSocket): void => closeWithNotice(socket, closeCodes.slow, "too slow");
-  const expiryOf = (socket: WebSocket): number => viewer(socket).principal?.expires ?? Infinity;
-  const closeIfExpired: Connections["closeIfExpired"] = (socket, seen) => {
-    if (expiryOf(socket) > Date.now()) return false;
-    closeWithNotice(socket, closeCodes.unauthenticated, "token expired", seen);
-    return true;
-  };
   return {
     viewer,
     change,
@@ -243,12 +258,7 @@ export const createConnections = (
       if (!hasRoom && viewer(socket).after !== null) flow.wait(limits.patience, () => closeSlow(socket));
       return hasRoom;
     },
-    closeIfExpired,
-    closeExpired: (sockets) => {
-      const open = sockets.filter(({ readyState }) => readyState === WebSocket.OPEN);
-      const next = Math.min(...open.filter((socket) => !closeIfExpired(socket)).map(expiryOf));
-      return next === Infinity ? null : next;
-    },
+    ...createExpiry(viewer, closeWithNotice),
     forget: (socket) => flowOf(socket).forget(),
   };
 };
