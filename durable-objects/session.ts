@@ -106,6 +106,7 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     wake: () => this.#loader.wake(),
     rules: () => (this.#loader.live() ?? this.#engines.deployed()).rules,
     authenticate: (token) => this.#team().authenticate(token),
+    watchExpiry: () => this.#watchExpiry(),
   });
   readonly #index = createIndexReport(
     (address) => this.#tenant(address),
@@ -296,10 +297,20 @@ export class SessionShell extends DurableObject<unknown> implements SessionRpc, 
     });
   }
 
+  /**
+   * Closes sockets whose credential has expired, and wakes for the next that does. While the session is not in memory,
+   * the alarm that is set stays, since what else it is for is unknown.
+   */
+  #watchExpiry(): void {
+    const next = this.#connections.closeExpired(this.ctx.getWebSockets());
+    if (this.#session() !== null) this.#clock.expireAt(next);
+  }
+
   #pump(): void {
     const live = this.#loader.live();
     if (live === null) return;
     try {
+      this.#watchExpiry();
       live.driver.pump();
       for (const { id, run } of Object.values(live.read().threads))
         if (run !== null) this.#gates.refresh(live.agent(id).targets);

@@ -12,7 +12,7 @@ export interface Clock {
    * Keeps the alarm that is set, unless it is null, until the next drive: an earlier isolate may have set it for more than
    * the stored state says.
    */
-  readonly keep: (alarm: number | null) => void;
+  readonly keep: (at: number | null) => void;
   /** Forgets all work and deadlines, and wakes at `at`, or never. */
   readonly reset: (at: number | null) => void;
   /**
@@ -31,6 +31,8 @@ export interface Clock {
   readonly whileDriving: (ms: number, run: () => void) => PendingWait | null;
   /** Wakes at `at` as well, unless it is null; this counts from the next `schedule`. */
   readonly alsoWakeAt: (at: number | null) => void;
+  /** Wakes when the next credential of an open socket expires, as well; this counts at once. */
+  readonly expireAt: (at: number | null) => void;
 }
 
 const maxDriveMs = 600_000;
@@ -58,27 +60,37 @@ const earliestOf = (...times: readonly (number | null)[]): number | null => {
   return set.length === 0 ? null : Math.min(...set);
 };
 
+/** Sets the object's alarm, unless it is set for that time or both times have come. */
+const createAlarm = (storage: DurableObjectStorage, now: () => number) => {
+  let armed: number | null = null;
+  return {
+    /** Takes note of when the alarm comes that is set, or that none is. */
+    note: (at: number | null): void => void (armed = at),
+    set: (at: number | null): void => {
+      if (at === armed || (at !== null && armed !== null && Math.max(at, armed) <= now())) return;
+      armed = at;
+      if (at === null) void storage.deleteAlarm();
+      else void storage.setAlarm(at);
+    },
+  };
+};
+
 export const createClock = (storage: DurableObjectStorage, now: () => number, pump: () => void): Clock => {
   let driving = false;
   let live = false;
   let due: number | null = null;
   let extra: number | null = null;
-  let armed: number | null = null;
+  let expiry: number | null = null;
+  const alarm = createAlarm(storage, now);
   const driveWait = createDriveWait();
   const timers = createTimerPool(now);
   const driveWaits = createWaitGroup(timers);
   const wake = createMovableTimer(timers, now, pump);
 
-  const arm = (): void => {
-    const at = earliestOf(live ? now() : null, due, extra);
-    if (at === armed || (live && armed !== null && armed <= now())) return;
-    armed = at;
-    if (at === null) void storage.deleteAlarm();
-    else void storage.setAlarm(at);
-  };
+  const arm = (): void => alarm.set(earliestOf(live ? now() : null, due, extra, expiry));
   /** Inside a drive, deadlines need only a timer; one whose work has ended is about to do what `extra` is for. */
   const tick = (): void => {
-    wake(driving ? earliestOf(due, live ? extra : null) : null);
+    wake(driving ? earliestOf(due, live ? extra : null, expiry) : null);
     if (!driving && !live) timers.rest();
   };
 
@@ -93,7 +105,7 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
     schedule,
     drive: async (work, rest) => {
       driving = true;
-      armed = null;
+      alarm.note(null);
       tick();
       try {
         await driveWait.wait(work, rest);
@@ -105,16 +117,21 @@ export const createClock = (storage: DurableObjectStorage, now: () => number, pu
       }
     },
     renew: driveWait.end,
-    keep: (alarm) => {
-      armed = alarm;
-      extra = earliestOf(extra, alarm);
+    keep: (at) => {
+      alarm.note(at);
+      extra = earliestOf(extra, at);
     },
     reset: (at) => {
-      extra = null;
+      extra = expiry = null;
       schedule(false, at);
     },
     after: timers.after,
     whileDriving: (ms, run) => (driving ? driveWaits.after(ms, run) : null),
     alsoWakeAt: (at) => void (extra = at),
+    expireAt: (at) => {
+      if (at === expiry) return;
+      expiry = at;
+      schedule(live, due);
+    },
   };
 };

@@ -98,6 +98,8 @@ export interface Connections {
   readonly acknowledge: (socket: WebSocket, frames: number) => boolean;
   /** Closes a socket whose credential has expired; returns whether it did. `seen` is that of `closeWithNotice`. */
   readonly closeIfExpired: (socket: WebSocket, seen?: number) => boolean;
+  /** Closes the sockets whose credential has expired; returns when the next one of the others does, or null. */
+  readonly closeExpired: (sockets: readonly WebSocket[]) => number | null;
   /**
    * Closes a socket and says where to resume: at `seen`, if an up-to-date socket was not sent the newest events.
    * One that has not said hello resumes where its client knows.
@@ -172,6 +174,27 @@ const waitForTurn = (flow: Flow, goOn: () => void): void => {
   });
 };
 
+/** Creates what closes sockets whose credential has expired. */
+const createExpiry = (
+  viewer: Connections["viewer"],
+  closeWithNotice: Connections["closeWithNotice"],
+): Pick<Connections, "closeIfExpired" | "closeExpired"> => {
+  const expiryOf = (socket: WebSocket): number => viewer(socket).principal?.expires ?? Infinity;
+  const closeIfExpired: Connections["closeIfExpired"] = (socket, seen) => {
+    if (expiryOf(socket) > Date.now()) return false;
+    closeWithNotice(socket, closeCodes.unauthenticated, "token expired", seen);
+    return true;
+  };
+  return {
+    closeIfExpired,
+    closeExpired: (sockets) => {
+      const open = sockets.filter(({ readyState }) => readyState === WebSocket.OPEN);
+      const next = Math.min(...open.filter((socket) => !closeIfExpired(socket)).map(expiryOf));
+      return next === Infinity ? null : next;
+    },
+  };
+};
+
 interface ConnectionParts {
   /** Returns the newest event's seq, where a reader that has seen all resumes. */
   readonly head: () => number;
@@ -235,12 +258,7 @@ export const createConnections = (
       if (!hasRoom && viewer(socket).after !== null) flow.wait(limits.patience, () => closeSlow(socket));
       return hasRoom;
     },
-    closeIfExpired: (socket, seen) => {
-      const { principal } = viewer(socket);
-      if (principal?.expires === undefined || principal.expires > Date.now()) return false;
-      closeWithNotice(socket, closeCodes.unauthenticated, "token expired", seen);
-      return true;
-    },
+    ...createExpiry(viewer, closeWithNotice),
     forget: (socket) => flowOf(socket).forget(),
   };
 };

@@ -28,6 +28,8 @@ export interface FrameParts {
   readonly wake: () => Promise<{ readonly read: () => Session } | null>;
   readonly rules: () => SessionRules;
   readonly authenticate: TeamDirectory["authenticate"];
+  /** Closes sockets whose credential has expired, and wakes for the next that does. */
+  readonly watchExpiry: () => void;
 }
 
 type HelloFrame = Extract<ClientFrame, { type: "hello" }>;
@@ -120,6 +122,7 @@ const renewCredential = async (parts: FrameParts, socket: WebSocket, token: stri
   if (origin !== undefined && origin !== connections.viewer(socket).principal?.origin)
     return connections.closeWithNotice(socket, closeCodes.forbidden, "token of another origin");
   connections.change(socket, { principal: limitForSocket(found.principal, Date.now()) });
+  parts.watchExpiry();
 };
 
 const changeFilter = (

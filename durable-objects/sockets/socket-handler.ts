@@ -157,6 +157,7 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
       ctx.acceptWebSocket(pair[1]);
       connections.change(pair[1], { principal });
       hellos.expect(pair[1]);
+      parts.watchExpiry();
       return new Response(null, { status: 101, webSocket: pair[0] });
     },
     receive: async (socket, data) => {
@@ -169,6 +170,7 @@ export const createSocketHandler = (parts: FrameParts): SocketHandler => {
       hellos.forget(socket);
       // Hibernating sockets do not answer a close themselves.
       if (socket.readyState === WebSocket.CLOSING) socket.close(1_000);
+      parts.watchExpiry();
     },
     closeDeleted: (sockets) => sockets.forEach(closeDeleted),
   };

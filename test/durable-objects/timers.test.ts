@@ -133,3 +133,23 @@ test("SE-34: of drives that follow each other in one run, only the last comes to
   await second;
   expect(rests).toEqual(["second"]);
 });
+
+test("SE-34 AP-13: sockets that do not expire set no alarm; those that do move it, and bring none back at once after a failure", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "Date"] });
+  const alarms: (number | null)[] = [];
+  const storage = {
+    setAlarm: (at: number) => void alarms.push(at),
+    deleteAlarm: () => void alarms.push(null),
+  } as unknown as DurableObjectStorage;
+  const begin = Date.now();
+  const clock = createClock(storage, Date.now, () => undefined);
+  clock.alsoWakeAt(begin + 50);
+  clock.expireAt(null);
+  expect(alarms).toEqual([]);
+  clock.alsoWakeAt(null);
+  for (const at of [begin + 100, begin + 100, begin + 900, null, begin + 100]) clock.expireAt(at);
+  expect(alarms).toEqual([begin + 100, begin + 900, null, begin + 100]);
+  vi.advanceTimersByTime(200);
+  clock.reset(begin + 1_200);
+  expect(alarms.at(-1)).toBe(begin + 1_200);
+});
