@@ -50,6 +50,18 @@ const findHomeProvider = (team: Team, model: string, agent: AgentConfig): Provid
   return order.find(({ kind }) => describeModel(kind, model).window !== null) ?? order[0];
 };
 
+/** Lists what a text may name: a model of the provider before its slash, then the model that it is as a whole. */
+const readingsOf = (team: Team, text: string, agent: AgentConfig): readonly ProviderModel[] => {
+  const slash = text.indexOf("/");
+  const named = slash < 0 ? undefined : providerOf(team, text.slice(0, slash));
+  const owner = team.providers.find(({ model }) => model === text);
+  const home = owner ?? findHomeProvider(team, findListedId(team, text) ?? text, agent);
+  return [
+    ...(named === undefined ? [] : [{ provider: named, model: text.slice(slash + 1) }]),
+    ...(home === undefined ? [] : [{ provider: home, model: text }]),
+  ];
+};
+
 /**
  * Resolves `provider`, `provider/model`, a model id or an alias; returns null if it names no permitted model. The id of
  * a router's model may begin with a vendor that is a provider here, too.
@@ -57,20 +69,13 @@ const findHomeProvider = (team: Team, model: string, agent: AgentConfig): Provid
 export const resolveModel = (team: Team, text: string, agent: AgentConfig): ProviderModel | null => {
   const whole = providerOf(team, text);
   if (whole !== undefined) return { provider: whole, model: whole.model };
-  const slash = text.indexOf("/");
-  const named = slash < 0 ? undefined : providerOf(team, text.slice(0, slash));
-  const owner = team.providers.find(({ model }) => model === text);
-  const home = owner ?? findHomeProvider(team, findListedId(team, text) ?? text, agent);
-  const places = [
-    ...(named === undefined ? [] : [{ provider: named, model: text.slice(slash + 1) }]),
-    ...(home === undefined ? [] : [{ provider: home, model: text }]),
-  ];
-  for (const { provider, model } of places) {
-    const listed = findListedId(team, model) ?? (provider.model === model ? model : null);
-    if (listed !== null) return { provider, model: listed };
+  const readings = readingsOf(team, text, agent);
+  for (const { provider, model } of readings) {
+    const known = findListedId(team, model) ?? (provider.model === model ? model : null);
+    if (known !== null) return { provider, model: known };
   }
-  const [first] = places;
-  return team.sessions.model_override === "any" && first !== undefined && first.model !== "" ? first : null;
+  const [first] = readings;
+  return team.sessions.model_override === "any" && first?.model !== "" ? (first ?? null) : null;
 };
 
 const knownModels = (team: Team): string => {
