@@ -8,7 +8,15 @@ import { errorText, refuse } from "../../tools/errors.ts";
 import { answerCall, endCall, createCallResult, elapsedOf, findCall } from "../calls/tool-calls.ts";
 import { childOutput } from "../context/reports.ts";
 import type { ChildStart } from "./start.ts";
-import { notifyThread, childId, stripIds, startChild, findChildRecord, taskDeadlineOf } from "./start.ts";
+import {
+  leaveMessage,
+  notifyThread,
+  childId,
+  stripIds,
+  startChild,
+  findChildRecord,
+  taskDeadlineOf,
+} from "./start.ts";
 import type { ChildEnd, EndedChild } from "../state/child.ts";
 import type { GraphState } from "../state/events.ts";
 import type { GraphNode, GraphRun, GraphOutcome } from "../stores/graphs.ts";
@@ -204,11 +212,12 @@ const endGraph = (draft: ThreadDraft, run: GraphRun, tasks: readonly GraphTask[]
   const report = formatGraphReport(tasks, Object.fromEntries(outcomes));
   const completed = outcomes.some(([, { state }]) => state === "success");
   if (!run.background) return answerGraphCall(draft, run, report, completed);
-  if (halted) return;
+  if (halted && !completed) return;
   const { text } = report;
   const recall = text.length > longestReport ? keepForRecall(draft, text) : null;
   const said = `The task graph ${run.id}, which ran in the background, has ended.\n${truncateText(text, longestReport, recall)}`;
-  notifyThread(draft, `in_${run.id}`, escapeTags(said));
+  const notify = halted ? leaveMessage : notifyThread;
+  notify(draft, `in_${run.id}`, escapeTags(said));
 };
 
 /** Removes the seconds from a report that loop detectors compare. */

@@ -135,7 +135,7 @@ export const notifyThread = (
 };
 
 /** Leaves a message in the chat of a thread that was stopped, where it starts nothing; a run under way goes first. */
-const leaveMessage = (draft: ThreadDraft, id: string, text: string): void => {
+export const leaveMessage = (draft: ThreadDraft, id: string, text: string): void => {
   const { id: thread, run } = draft.thread;
   const content = [{ type: "text", text } as const];
   const input = createInput(draft, { id, thread, content, on_busy: "queue", origin: "agent" });

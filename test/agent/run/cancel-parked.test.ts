@@ -11,6 +11,7 @@ import {
   crewOf,
   delegate,
   endings,
+  eventsAs,
   itemsOf,
   lead,
   member,
@@ -307,4 +308,19 @@ test("SE-31 AG-30: a called agent whose own background agent completes its task 
       .at(-1),
   ).toBe("assistant agent");
   expect(made.bench.types()).not.toContain("input_returned");
+});
+
+test("SE-31 AG-36: after_turn leaves the report of a background graph of which a task succeeds, and starts nothing", async () => {
+  const tasks = ["a", "b"].map((id) => ({ id, agent: "coder", message: "Code", blocking: true }));
+  const made = await stoppedAfter(1, [
+    lead([said(["dispatch_tasks", { tasks, async: true }]), done, done], "delegation: { async: true }"),
+    coder([said("Coded.")]),
+  ]);
+  const [report = "", ...more] = chatOf(made, "main")
+    .filter(({ role, origin }) => role === "assistant" && origin === "agent")
+    .map(({ parts }) => JSON.stringify(parts))
+    .filter((text) => text.includes("Coded."));
+  expect(report).toContain("2 tasks: 2 success");
+  expect(more).toEqual([]);
+  expect(eventsAs(made, "run_start").filter(({ thread }) => thread === "main")).toHaveLength(1);
 });
