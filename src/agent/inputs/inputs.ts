@@ -151,7 +151,7 @@ export const returnInput = (
 /** Returns whether it is the result of other agents' work; their questions do not concern a person. */
 const isAgentResult = (input: Input): boolean => isAgentMessage(input) && input.question === undefined;
 
-/** Returns whether it only goes to the chat: messages of agents steer, but for what is left to a stopped one. */
+/** Returns whether an input of an inbox only goes to the chat: what agents send there steers, unless it is left to a stopped one. */
 export const isLeftMessage = ({ origin, on_busy: onBusy }: Input): boolean =>
   origin === "agent" && onBusy === "queue";
 
