@@ -26,6 +26,8 @@ interface ChatDelta {
 interface ChatChoice {
   readonly index?: number;
   readonly delta?: ChatDelta | null;
+  /** The whole reply, which some servers send as one chunk, or once more with the last. */
+  readonly message?: ChatDelta | null;
   readonly finish_reason?: string | null;
   readonly usage?: Json;
   readonly error?: Json;
@@ -59,6 +61,8 @@ interface OpenAiState {
   readonly details: ReasoningDetails;
   readonly think: ThinkTags | undefined;
   readonly nextItem: () => number;
+  /** Returns whether nothing of the reply has come yet. */
+  readonly isEmpty: () => boolean;
   started: boolean;
   /** Item to which text is added now. */
   open: { readonly type: TextKind; readonly item: number } | undefined;
@@ -166,9 +170,9 @@ const checkError = (faults: Faults, event: string, parsed: JsonObject): void => 
   if (event === "error" || parsed["object"] === "error") throw faults.inBand(parsed);
 };
 
-/** Takes the usage of a chunk, or of its choice, as Moonshot reports it. */
+/** Takes the usage of a chunk, or of its choice, as Moonshot reports it; an empty one says that it comes later. */
 const takeUsage = (state: OpenAiState, usage: Json, events: ModelEvent[]): void => {
-  if (typeof usage !== "object" || usage === null) return;
+  if (typeof usage !== "object" || usage === null || Object.keys(usage).length === 0) return;
   events.push({ type: "usage", raw: usage });
   endReply(state, events);
 };
@@ -176,7 +180,8 @@ const takeUsage = (state: OpenAiState, usage: Json, events: ModelEvent[]): void 
 const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]): void => {
   startReply(state, chunk, events);
   const choice = (chunk["choices"] as readonly ChatChoice[] | null | undefined)?.[0];
-  if (choice?.delta) takeDelta(state, choice.delta, events);
+  const delta = choice?.delta ?? (state.isEmpty() ? choice?.message : null);
+  if (delta) takeDelta(state, delta, events);
   if (typeof choice?.finish_reason === "string" && choice.finish_reason !== "")
     noteReason(state, choice.finish_reason);
   takeUsage(state, chunk["usage"] ?? choice?.usage ?? null, events);
@@ -199,6 +204,7 @@ export const createOpenAiDecoder = (
     details: createReasoningDetails(traits.reasoningReplay === "reasoning_details"),
     think: traits.thinkTags ? createThinkTags() : undefined,
     nextItem,
+    isEmpty: () => items === 0,
     started: false,
     open: undefined,
     reasoning: undefined,

@@ -320,6 +320,44 @@ const compatibleStreams: readonly Recording[] = [
     `event: error\n${data({ code: 429, message: "slow down", type: "rate_limit_error" })}`,
   ),
   plain(
+    "message-for-delta",
+    calls(["text", "Let me see."], ["call", "a", '{"n":1}']),
+    data({
+      ...base,
+      choices: [
+        {
+          index: 0,
+          message: {
+            role: "assistant",
+            content: "Let me see.",
+            tool_calls: [{ id: "call_1", type: "function", function: { name: "a", arguments: '{"n":1}' } }],
+          },
+          finish_reason: "tool_calls",
+        },
+      ],
+    }),
+    plainUsage + done,
+  ),
+  plain(
+    "message-after-deltas",
+    stop(["text", "Hello there."]),
+    role,
+    say("Hello", " there."),
+    data({
+      ...base,
+      choices: [{ index: 0, message: { role: "assistant", content: "Hello there." }, finish_reason: "stop" }],
+    }),
+    plainUsage + done,
+  ),
+  plain(
+    "usage-empty",
+    { finish: "stop", parts: [["text", "Ok."]], usage: [12, 5, 0, 0, 17] },
+    role,
+    say("Ok."),
+    chunk({}, "stop", { usage: {} }),
+    plainUsage + done,
+  ),
+  plain(
     "usage-timings",
     { finish: "stop", parts: [["text", "Ok."]] },
     role,
