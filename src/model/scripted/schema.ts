@@ -21,7 +21,7 @@ const lastMatch = z.strictObject({
 const whenSchema = z.strictObject({
   agent: name().optional().describe("Only for this agent."),
   purpose: z.enum(purposes).optional().describe("Only for calls of this purpose."),
-  turn: count(0).optional().describe("Only in this turn of the run, from 1."),
+  turn: count(1).optional().describe("Only in this turn of the run, from 1."),
   call: count(0).optional().describe("Only at this model call of the thread, from 0."),
   attempt: count(1).optional().describe("Only at this attempt of the call, from 1."),
   after: text(64, 1).optional().describe("Only if this scene was the thread's previous reply."),
