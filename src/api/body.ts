@@ -18,9 +18,11 @@ export function refuseEncoding({ headers }: Request): void {
   refuse("unsupported_media_type", "Send the body without Content-Encoding.");
 }
 
+/** Refuses a body of another type, or in another charset than that of JSON; further parameters say nothing of it. */
 function checkType(request: Request): void {
   const type = request.headers.get("Content-Type") ?? "";
-  if (!/^application\/json\s*(;\s*charset="?utf-8"?\s*)?$/i.test(type)) {
+  const [, charset = "utf-8"] = /;\s*charset="?([^";\s]*)/i.exec(type) ?? [];
+  if (!/^application\/json\s*(;|$)/i.test(type) || charset.toLowerCase() !== "utf-8") {
     refuse("unsupported_media_type", "Send the body as Content-Type: application/json.");
   }
 }

@@ -164,6 +164,8 @@ test("AP-10: another content type or an encoded body is 415", async () => {
     "text/plain",
     "application/x-www-form-urlencoded",
     "application/json; charset=latin1",
+    "application/json; profile=chat; Charset=latin1",
+    "application/jsonp",
     "",
   ]) {
     expect(await codeOf(post("{}", { "Content-Type": type })), type).toBe("unsupported_media_type");
@@ -172,6 +174,8 @@ test("AP-10: another content type or an encoded body is 415", async () => {
     "application/json",
     "application/json;charset=UTF-8",
     'application/json; charset="utf-8"',
+    "application/json; profile=chat; charset=utf-8",
+    "application/json;",
   ]) {
     expect(await codeOf(post("{}", { "Content-Type": type })), type).toBe("ok");
   }
