@@ -34,16 +34,17 @@ const consoleRoute = (path: string): Route => ({
   },
 });
 
-/** Serves the page at the address that `npm start` prints. */
-const frontRoute: Route = {
+/** Leads to the page from the address that `npm start` prints, and from the page's own with a slash. */
+const frontRoute = (path: string): Route => ({
   method: "GET",
-  path: "/",
+  path,
   scope: "open",
   handle: () => new Response(null, { status: 302, headers: { Location: "/console" } }),
-};
+});
 
 export const consoleRoutes: readonly Route[] = [
-  frontRoute,
+  frontRoute("/"),
+  frontRoute("/console/"),
   consoleRoute("/console"),
   consoleRoute("/console/:file"),
 ];

@@ -37,6 +37,7 @@ test("AP-11: the open routes are the two probes, the documents, the console's fi
     "/v1/asyncapi.json",
     "/llms.txt",
     "/",
+    "/console/",
     "/console",
     "/console/:file",
     "/v1/oauth/callback",
@@ -51,6 +52,11 @@ test("AP-10: a file that the console does not have is a problem like any other",
   const { fetch } = setUp({ env: { ASSETS: { fetch: async () => new Response(null, { status: 404 }) } } });
   const response = await fetch("/console/old-1a2b3c.js");
   expect(await problemOf(response)).toMatchObject({ status: 404, code: "not_found" });
+});
+
+test.each(["/", "/console/"])("AP-54: %s leads to the console", async (path) => {
+  const response = await setUp().fetch(path, { redirect: "manual" });
+  expect([response.status, response.headers.get("Location")]).toEqual([302, "/console"]);
 });
 
 test("AP-11: authorization servers read who this deployment is", async () => {
