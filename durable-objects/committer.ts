@@ -12,17 +12,14 @@ import { runLines, stepLines } from "../src/session/log-lines.ts";
 import { errorMessageOf } from "../src/tools/errors.ts";
 import { describeFault, stackFrames, tenantHash } from "../src/tools/log-line.ts";
 import type { LiveSession, LiveSessionParts } from "./live-session.ts";
-import { isSameSession } from "./rows/changes.ts";
+import { keepUnchanged } from "./rows/changes.ts";
 import type { Episodes } from "./rows/episodes.ts";
 import type { LogPlace } from "./rows/event-log.ts";
 import { findLogPlace } from "./rows/event-log.ts";
 import { writeTransition } from "./rows/store.ts";
 
-const isUnchanged = (draft: Draft, state: Session): boolean =>
-  draft.events.length === 0 &&
-  draft.answers.length === 0 &&
-  draft.entries.length === 0 &&
-  isSameSession(state, draft.state);
+const isSilent = ({ events, answers, entries }: Draft): boolean =>
+  events.length === 0 && answers.length === 0 && entries.length === 0;
 
 const hasRows = (draft: Draft): boolean =>
   Object.values(draft).some((rows: unknown) => Array.isArray(rows) && rows.length > 0);
@@ -107,15 +104,16 @@ export const createCommitter = (
         contextOf(() => draft),
       );
       const result = change(draft);
-      if (closed || isUnchanged(draft, state)) return result;
+      const kept = keepUnchanged(state, draft.state);
+      if (closed || (kept === state && isSilent(draft))) return result;
       // What may wait is written with the next commit.
       if (draft.commit.mayWait && !hasRows(draft)) {
-        state = draft.state;
+        state = kept;
         return result;
       }
       const texts = redactEvents(draft, engine);
       const previous = state;
-      const next = { ...draft.state, head: state.head + texts.events.length };
+      const next = { ...kept, head: state.head + texts.events.length };
       place = storage.transactionSync(() => {
         const decided = draft.events.some(hasDecision);
         committing(draft.ledger.length, previous.head, decided);

@@ -45,11 +45,18 @@ const isSameThread = compareFields<Thread>({ run: isSameRun });
 
 const isSameThreads: Comparison<Session["threads"]> = (before, after) => {
   const ids = Object.keys(after);
-  if (ids.length !== Object.keys(before).length) return false;
-  return ids.every((id) => {
-    const [one, other] = [before[id], after[id]];
-    return one !== undefined && other !== undefined && isSameThread(one, other);
-  });
+  return ids.length === Object.keys(before).length && ids.every((id) => before[id] === after[id]);
 };
 
-export const isSameSession = compareFields<Session>({ threads: isSameThreads });
+const isSameSession = compareFields<Session>({ threads: isSameThreads });
+
+/** Returns the state after a draft with the threads that did not change as they were before; `before` if nothing did. */
+export const keepUnchanged = (before: Session, after: Session): Session => {
+  const threads: Record<string, Thread> = {};
+  for (const [id, thread] of Object.entries(after.threads)) {
+    const known = before.threads[id];
+    threads[id] = known !== undefined && isSameThread(known, thread) ? known : thread;
+  }
+  const kept = { ...after, threads };
+  return isSameSession(before, kept) ? before : kept;
+};

@@ -324,10 +324,12 @@ export const writeTransition = (
     draft.restored.flatMap(({ thread, messages }) => messages.map(([pos]) => messageKey(thread, pos))),
   );
   const to = { sql, messages: texts.messages, written: new Map<string, Message>(), restored };
-  const threads = Object.values(after.threads).map((thread) => {
+  const threads = Object.values(after.threads).flatMap((thread) => {
     const known = before?.threads[thread.id];
+    // The row of main has fields of the session, too.
+    if (known === thread && thread.id !== "main") return [];
     const from = before === null || known === undefined ? null : { thread: known, session: before };
-    return { from, to: { thread, session: after } };
+    return [{ from, to: { thread, session: after } }];
   });
   for (const thread of threads) writeThread(to, thread.from, thread.to);
   for (const thread of draft.left) writeLeftThread(to, before?.threads[thread.id], thread);
