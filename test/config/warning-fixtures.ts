@@ -85,6 +85,22 @@ export const warnings: readonly Fixture[] = [
     good: team({ top: "filesystem: {}" }),
   },
   {
+    code: "key_ignored",
+    bad: team({
+      provider:
+        "  - name: other\n    kind: anthropic\n    model: claude-sonnet-5-5\n    compat: { images: true, think_tags: true }",
+      agent: `${second}\n    provider: other`,
+    }),
+    says: [
+      "team.yaml:9:29 warning key_ignored providers[1].compat.think_tags: anthropic does not speak the API that this is about",
+    ],
+    good: team({
+      provider:
+        "  - name: other\n    kind: anthropic\n    model: claude-sonnet-5-5\n    compat: { images: true }",
+      agent: `${second}\n    provider: other`,
+    }),
+  },
+  {
     code: "needs_sandbox_process",
     bad: team({ top: "mcp_servers:\n  - { name: web, command: mcp-web }" }).replace("[filesystem]", "[web]"),
     says: [

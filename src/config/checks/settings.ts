@@ -1,7 +1,7 @@
 import { isOfKind } from "../../effects/schema.ts";
 import type { EffectKind } from "../../effects/schema.ts";
 import type { Path } from "../document/diagnostics.ts";
-import type { AgentShape, TeamDraft, ListEntry } from "../draft.ts";
+import type { AgentShape, ListEntry, ProviderShape, TeamDraft } from "../draft.ts";
 import { nodeAt, scalarTextOf } from "../document/located.ts";
 
 /** Finds settings that are made twice, can never take effect, or have no meaning here. */
@@ -124,6 +124,24 @@ const checkIgnored = (draft: TeamDraft): void => {
   }
 };
 
+/** What a server may do differently in the API of OpenAI, and in no other. */
+const openaiDeviations: readonly (keyof ProviderShape["compat"])[] = [
+  "max_tokens_field",
+  "system_role",
+  "stream_usage",
+  "reasoning_replay",
+  "think_tags",
+];
+
+const checkDeviations = (draft: TeamDraft, { index, value: { kind } }: ListEntry<ProviderShape>): void => {
+  if (kind !== "anthropic" && kind !== "scripted") return;
+  for (const key of openaiDeviations) {
+    const path: Path = ["providers", index, "compat", key];
+    if (nodeAt(draft.written, path) === undefined) continue;
+    draft.report("key_ignored", path, `${kind} does not speak the API that this is about`, { which: "key" });
+  }
+};
+
 /** Reports a threshold while compaction is off; one in `defaults` may be meant for agents that switch it on. */
 const checkCompaction = (draft: TeamDraft): void => {
   const used = draft.agents.some(({ value }) => value.options.context_compaction === "auto");
@@ -155,6 +173,7 @@ const checkCommandTimes = (draft: TeamDraft, { index, value }: ListEntry<AgentSh
 /** Reports settings that contradict each other or have no effect. */
 export const checkSettings = (draft: TeamDraft): void => {
   checkIgnored(draft);
+  draft.providers.forEach((provider) => checkDeviations(draft, provider));
   checkCompaction(draft);
   for (const agent of draft.agents) {
     checkTwice(draft, agent);
