@@ -7,7 +7,7 @@ import type { Refusal } from "../../tools/errors.ts";
 import { errorText } from "../../tools/errors.ts";
 import { limitOutput } from "../../tools/output.ts";
 import type { Call, CallCompletion } from "../state/call.ts";
-import { argsOf, willRunAgain } from "../state/call.ts";
+import { argsOf, isReport, willRunAgain } from "../state/call.ts";
 import { applyFileChanges } from "../state/files.ts";
 import type { CallWait, Ask } from "../state/ask.ts";
 import { isForCaller, childrenOf, isDue } from "../state/ask.ts";
@@ -314,14 +314,22 @@ const endResultOf = (draft: Draft, call: Call, how: "cancelled" | "skipped"): To
   return syntheticResult(call.call, "cancelledRunning");
 };
 
+/** Lists the calls that a stop cuts off; a graceful one leaves a report that stands for all the reply has begun. */
+const callsToEnd = (draft: ThreadDraft, which: "all" | "unstarted"): readonly DraftCall[] => {
+  const { run } = draft.thread;
+  const open = draftCallsOf(run).filter(({ status }) => status !== "done");
+  if (which === "all") return open;
+  const unstarted = open.filter((call) => !isOngoing(call));
+  return run?.cancel?.mode === "after_turn" && unstarted.every(isReport) ? [] : unstarted;
+};
+
 /** Ends the open calls of a thread: unstarted ones are cancelled or skipped, others may have taken effect. */
 export const endOpenCalls = (
   draft: ThreadDraft,
   how: "cancelled" | "skipped",
   which: "all" | "unstarted",
 ): void => {
-  for (const call of draftCallsOf(draft.thread.run)) {
-    if (call.status === "done" || (which === "unstarted" && isOngoing(call))) continue;
+  for (const call of callsToEnd(draft, which)) {
     if (how === "skipped" && !isSkippable(call)) continue;
     const result = endResultOf(draft, call, how);
     if (call.wait?.on === "ask") cancelAsk(draft, call.wait.ask);

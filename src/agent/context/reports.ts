@@ -141,6 +141,17 @@ export const childItemOf = ({ id, agent, end }: EndedChild): ChildItem => {
   };
 };
 
+/** Returns the item of a task that no agent began, with the fields of one that failed. */
+export const unstartedItem = (agent: string, reason: string, error: string): ChildItem => ({
+  agent,
+  child: null,
+  state: "failed",
+  reason,
+  error,
+  files_modified: [],
+  usage: noUsage,
+});
+
 const lengthOf = (texts: readonly string[] = []): number =>
   texts.reduce((sum, { length }) => sum + length, 0);
 

@@ -5,6 +5,7 @@ import type { ChildTask } from "../../tools/session-request.ts";
 import { findNearestName } from "../../tools/suggest.ts";
 import { checkTurnBudget } from "../budgets/bounds.ts";
 import { describeLimit } from "../budgets/spend.ts";
+import { unstartedItem } from "../context/reports.ts";
 import type { Delegation } from "../definition/delegation.ts";
 import { depthLimitText, matchCapabilities } from "../definition/delegation.ts";
 import type { ChildItem, CallerConstraints } from "../state/child.ts";
@@ -166,12 +167,8 @@ export const callerConstraintsFor = (draft: ThreadDraft, task: ChildTask): Calle
   };
 };
 
-const errorItem = (task: ChildTask, { code, sentence }: Refusal): ChildItem => ({
-  agent: task.agent ?? "",
-  state: "failed",
-  reason: code,
-  error: errorText(code, sentence),
-});
+const errorItem = ({ agent }: ChildTask, { code, sentence }: Refusal): ChildItem =>
+  unstartedItem(agent ?? "", code, errorText(code, sentence));
 
 /** Says why the board's task cannot be assigned. */
 const boardRefusal = (

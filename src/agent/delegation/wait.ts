@@ -10,7 +10,7 @@ import {
   answerCall,
 } from "../calls/tool-calls.ts";
 import { comparableText } from "../context/history.ts";
-import { childAnswerText, childName, fitItems, childItemOf } from "../context/reports.ts";
+import { childAnswerText, childName, fitItems, childItemOf, unstartedItem } from "../context/reports.ts";
 import { stopChild } from "../run/cancel.ts";
 import type { ChildItem, EndedChild, ChildWait, ChildQuestion } from "../state/child.ts";
 import { isEnded } from "../state/child.ts";
@@ -55,7 +55,7 @@ const waitSlotOf = (draft: Draft, slot: string | ChildItem): WaitSlot => {
   if (thread !== undefined && isChildOpen(thread)) return { item: liveChildItem(thread), record: null };
   const record = findChildRecord(draft, slot);
   if (record === null)
-    return { item: { agent: "", child: slot, state: "failed", error: "its record is lost" }, record };
+    return { item: { ...unstartedItem("", "internal", "its record is lost"), child: slot }, record };
   return isEnded(record)
     ? { item: childItemOf(record), record }
     : { item: { agent: record.agent, child: slot, state: "running" }, record: null };

@@ -2,7 +2,7 @@ import type { Phase, PreparingPhase } from "../state/phase.ts";
 import type { RunEnding, Run } from "../state/run.ts";
 import type { ReachedLimit } from "../state/budget.ts";
 import type { Call } from "../state/call.ts";
-import { willRunAgain } from "../state/call.ts";
+import { isReport, willRunAgain } from "../state/call.ts";
 import type { EndReason, RunState } from "../state/events.ts";
 import { planAskOf, isBreachOpen, isVerificationOpen } from "../state/phase.ts";
 import { callsOfRun, runDeadlineOf, waitsOf } from "../state/run.ts";
@@ -129,11 +129,30 @@ const childrenStep = (run: Run, { now, children }: ThreadFacts): Step | null => 
   return children === "working" ? { do: "stop_children" } : waitStep;
 };
 
+/** Returns whether a reply has ended its run: a terminal call succeeded, and no call beside it was cut off. */
+const hasEndedRun = ({ phase }: Run): boolean => {
+  if (phase.at !== "acting") return false;
+  const isTerminal = ({ plan, outcome }: Call): boolean => plan.terminal && outcome?.result.status === "ok";
+  const isWhole = ({ outcome }: Call): boolean => outcome !== null && outcome.result.status !== "cancelled";
+  return phase.calls.some(isTerminal) && phase.calls.every(isWhole);
+};
+
+/** Returns the step by which a run completes that had its answer when it was stopped; null if it had none. */
+const completeStep = (thread: Thread, run: Run): Step | null => {
+  const { cancel, stop, endAfterChildren } = run;
+  if (cancel?.mode !== "after_turn" || stop !== null || thread.child?.handover != null) return null;
+  if (hasEndedRun(run)) return { do: "close" };
+  if (endAfterChildren === null || steeringInputsOf(thread).length > 0) return null;
+  return finishStep("completed", endAfterChildren);
+};
+
 /** Ends the run once nothing is live, or after the grace of an immediate cancel; null where the turn goes on. */
-const cancelStep = ({ cancel }: Run, now: number, live: boolean): Step | null => {
+const cancelStep = (thread: Thread, run: Run, now: number, live: boolean): Step | null => {
+  const { cancel } = run;
   if (cancel === null) return null;
   const atOnce = cancel.mode === "now";
-  if (!live || (atOnce && now >= cancel.until)) return finishStep("cancelled", cancel.reason);
+  if (!live || (atOnce && now >= cancel.until))
+    return completeStep(thread, run) ?? finishStep("cancelled", cancel.reason);
   return atOnce ? noStep : null;
 };
 
@@ -144,11 +163,12 @@ const nextAct = (calls: readonly Call[], { held }: ThreadFacts): Step => {
   return calls.some(isCallOpen) ? waitStep : { do: "close" };
 };
 
-/** Returns the begun calls that a graceful cancel lets go on although some of them wait. */
+/** Returns the calls that a graceful cancel lets go on although some of them wait, and a report that stands behind them. */
 const finishingCallsOf = (run: Run, epoch: number): readonly Call[] => {
   if (run.cancel?.mode !== "after_turn" || run.stop !== null) return [];
-  const begun = callsOfRun(run).filter((call) => willRunAgain(call) || isRunning(call, epoch));
-  return begun.some(willRunAgain) ? begun : [];
+  const goesOn = (call: Call): boolean => willRunAgain(call) || (call.status === "planned" && isReport(call));
+  const left = callsOfRun(run).filter((call) => goesOn(call) || isRunning(call, epoch));
+  return left.some(goesOn) ? left : [];
 };
 
 /** Returns the stop that ends the run now; null if there is none, or if the workspace is checked first. */
@@ -158,11 +178,11 @@ const endingStopOf = (run: Run): Run["stop"] => {
 };
 
 /** Returns the step that ends the run by request or by the clock; null if neither applies. */
-const endStep = (run: Run, facts: ThreadFacts): Step | null => {
+const endStep = (thread: Thread, run: Run, facts: ThreadFacts): Step | null => {
   if (facts.children !== "none") return childrenStep(run, facts);
   const finishing = finishingCallsOf(run, facts.epoch);
   const live = isLive(run, facts.epoch) || finishing.length > 0;
-  const stopped = cancelStep(run, facts.now, live);
+  const stopped = cancelStep(thread, run, facts.now, live);
   if (stopped !== null) return stopped;
   const stop = endingStopOf(run);
   if (stop !== null && !live) return finishStep("failed", stop.reason, stop.error);
@@ -219,7 +239,7 @@ export const next = (thread: Thread, facts: ThreadFacts): Step => {
   const { run } = thread;
   if (run === null) return noStep;
   if (run.ending !== null) return { do: "finish", ...run.ending };
-  const end = endStep(run, facts);
+  const end = endStep(thread, run, facts);
   if (end !== null) return end;
   if (isLost(run, facts.epoch)) return { do: "recover" };
   switch (run.phase.at) {

@@ -119,6 +119,10 @@ export const willRunAgain = ({ status, attempts, wait }: Call): boolean =>
   attempts > 0 &&
   (status === "planned" || (status === "parked" && wait?.on !== "ask" && wait?.on !== "thread"));
 
+/** Returns whether a call reports the end of a called agent's task: nothing but the session takes it. */
+export const isReport = ({ call, plan }: Pick<Call, "call" | "plan">): boolean =>
+  call.name === "task_complete" && plan.session === true && plan.verdict === "allow";
+
 export interface CallCompletion {
   readonly result: ToolResultPart;
   readonly durationMs: number;

@@ -115,8 +115,8 @@ export const isEnded = (record: ChildRecord): record is EndedChild => record.end
 /** What a caller reads about one task. */
 export interface ChildItem {
   readonly agent: string;
-  /** Absent if the task was never started. */
-  readonly child?: string;
+  /** Null if the task was never started. */
+  readonly child: string | null;
   readonly state: RunState | "running" | "waiting";
   readonly reason?: string;
   readonly result?: string;

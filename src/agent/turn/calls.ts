@@ -105,7 +105,7 @@ const mostRefusals = 2;
  * turn.
  */
 const handleCallLimit = (draft: ThreadDraft, call: DraftCall, reached: ReachedLimit): void => {
-  if (reached.ask) {
+  if (reached.ask && runOf(draft).cancel === null) {
     handleReachedLimit(draft, reached);
     return;
   }

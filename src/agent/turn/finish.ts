@@ -12,7 +12,7 @@ import { deferToVerification, compactOverflow } from "../hooks/preparing.ts";
 import type { Call, CallPlan } from "../state/call.ts";
 import { openChildren, isSteeredByPerson, steeringInputsOf } from "../state/thread.ts";
 import type { ThreadDraft } from "../transaction/draft.ts";
-import { agentOf, appendMessage, emit, appendNote, runOf } from "../transaction/draft.ts";
+import { agentOf, appendMessage, draftCallsOf, emit, appendNote, runOf } from "../transaction/draft.ts";
 import { handleReachedLimit } from "./ask-answers.ts";
 import { judgeCalls } from "./calls.ts";
 import { closeTurn, startRepair } from "./turns.ts";
@@ -175,9 +175,10 @@ const planCalls = (draft: ThreadDraft, parts: readonly ToolCallPart[]): void => 
   });
   run.phase = { at: "acting", calls: numberCalls(draft, calls) };
   const { cancel, stop } = run;
-  if (cancel !== null) endOpenCalls(draft, "cancelled", "all");
+  if (cancel !== null) endOpenCalls(draft, "cancelled", "unstarted");
   else if (isSteeredByPerson(draft.thread)) endOpenCalls(draft, "skipped", "all");
-  else if (stop === null) judgeCalls(draft);
+  const isOver = draftCallsOf(run).every(({ status }) => status === "done");
+  if (stop === null && !isOver) judgeCalls(draft);
 };
 
 type FinishHandler = (

@@ -138,6 +138,12 @@ describe("AG-11: invalid items", () => {
     expect(childIds(made)).toHaveLength(1);
   });
 
+  test("AG-10: the item of a task that never began has the fields of one that has ended", async () => {
+    const made = await mission([lead(spawn([wrong, task("ghost")], { on_error: "collect" })), ...others]);
+    for (const item of itemsOf(made))
+      expect(item).toMatchObject({ state: "failed", child: null, files_modified: [], usage: { total: 0 } });
+  });
+
   test("AG-11 collect: only invalid items are an error, by the older name of the tool, too", async () => {
     const made = await mission([lead(["delegate", { tasks: [wrong] }]), ...others]);
     expect(resultsOf(made)[0]).toMatch(/^error: \[/);

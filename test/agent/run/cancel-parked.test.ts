@@ -19,6 +19,7 @@ import {
   resultsOf,
   spawn,
   task,
+  toRest,
   writer,
 } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
@@ -226,6 +227,107 @@ const stoppedAfter = async (turns: number, members: readonly Member[]): Promise<
 test("SE-31 AG-18: a called agent that completes its task after after_turn is not reported as cut off", async () => {
   const made = await stoppedAfter(1, [lead([said(delegate("coder")), done]), coder([said("Coded.")])]);
   expect(endings(made)).toEqual(["coder completed:end_turn", "lead cancelled:cancelled"]);
+  expect(resultsOf(made)).toEqual(["ok: Coded."]);
+});
+
+const report = ["task_complete", { status: "completed", summary: "All of it." }] as const;
+
+test("SE-31 AG-23: a report in the model call that after_turn lets finish is taken, and reaches the caller", async () => {
+  const made = await stoppedAfter(1, [lead([said(delegate("coder")), done]), coder([said(report)])]);
+  expect(endings(made)).toEqual(["coder completed:terminal_tool", "lead cancelled:cancelled"]);
+  expect(resultsOf(made)).toEqual(["ok: All of it."]);
+  expect(made.bench.requests).toHaveLength(2);
+});
+
+test("SE-31 AG-23: after_turn takes no report beside a call that it keeps from starting", async () => {
+  const made = await stoppedAfter(1, [
+    lead([said(delegate("coder")), done]),
+    coder([said(["put", { name: "a" }], report)]),
+  ]);
+  expect(endings(made)).toEqual(["coder cancelled:cancelled", "lead cancelled:cancelled"]);
+  const [id = ""] = childIds(made);
+  expect(resultsOf(made, id)).toEqual([
+    "cancelled: cancelled: It did not run.",
+    "cancelled: cancelled: It did not run.",
+  ]);
+});
+
+test.each([
+  ["was made", "look"],
+  ["waits for it", "put"],
+])("SE-31 AG-23: a report that %s while a call runs counts after after_turn", async (_, tool) => {
+  const made = await crew([lead([said(delegate("coder")), done]), coder([said([tool, {}], report)])], {
+    instant: false,
+  });
+  made.bench.send("Go");
+  await made.bench.steps();
+  made.bench.ok("cancel", { mode: "after_turn" });
+  await made.bench.steps();
+  expect(endings(made)).toEqual([]);
+  await toRest(made);
+  checkInvariants(made.bench, ["in_1"]);
+  expect(endings(made)).toEqual(["coder completed:terminal_tool", "lead cancelled:cancelled"]);
+  expect(resultsOf(made)).toEqual(["ok: All of it."]);
+});
+
+test("SE-31 AG-23: a call that is cut off, by a crash or by now, leaves the report beside it untaken", async () => {
+  for (const how of ["crash", "now"]) {
+    const made = await crew([lead([said(delegate("coder")), done]), coder([said(["fire", {}], report)])], {
+      instant: false,
+    });
+    made.bench.send("Go");
+    await made.bench.steps();
+    made.bench.ok("cancel", { mode: "after_turn" });
+    if (how === "crash") made.bench.crash();
+    else made.bench.ok("cancel", {});
+    await made.bench.pass(5_000);
+    await toRest(made);
+    expect(endings(made)).toEqual(["coder cancelled:cancelled", "lead cancelled:cancelled"]);
+  }
+});
+
+test("SE-31 AG-26: after_turn starts no peer for a hand-over that was asked for", async () => {
+  const over = ["handoff", { agent: "writer", reason: "r", context: "c" }] as const;
+  const made = await crew(
+    [
+      lead([said(delegate("coder")), done]),
+      coder([said(["look", {}], over)], "options: { max_handoffs: 2 }"),
+      writer([done]),
+    ],
+    { instant: false },
+  );
+  made.bench.send("Go");
+  await made.bench.steps();
+  made.bench.ok("cancel", { mode: "after_turn" });
+  await toRest(made);
+  expect(endings(made)).toEqual(["coder cancelled:cancelled", "lead cancelled:cancelled"]);
+});
+
+test("SE-31 AG-30: a called agent that has answered before after_turn has completed, though its own agent works", async () => {
+  const made = await stoppedAfter(3, [
+    lead([said(delegate("coder")), done]),
+    coder([said(delegate("writer", { async: true })), said("Coded.")], "delegation: { async: true }"),
+    writer([look, look, look, done]),
+  ]);
+  expect(endings(made)).toEqual([
+    "writer cancelled:cancelled",
+    "coder completed:end_turn",
+    "lead cancelled:cancelled",
+  ]);
+  expect(resultsOf(made)).toEqual(["ok: Coded."]);
+});
+
+test("SE-31 AG-30: so has one that answers in the model call that after_turn lets finish", async () => {
+  const made = await stoppedAfter(2, [
+    lead([said(delegate("coder")), done]),
+    coder([said(delegate("writer", { async: true })), said("Coded.")], "delegation: { async: true }"),
+    writer([look, look, done]),
+  ]);
+  expect(endings(made)).toEqual([
+    "writer cancelled:cancelled",
+    "coder completed:end_turn",
+    "lead cancelled:cancelled",
+  ]);
   expect(resultsOf(made)).toEqual(["ok: Coded."]);
 });
 
