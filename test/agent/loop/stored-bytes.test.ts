@@ -4,6 +4,7 @@ import { eventFrame } from "../../../src/session/frames.ts";
 import { defineTool, parkCallOn } from "../../../src/tools/define-tool.ts";
 import { openBench } from "../../support/bench.ts";
 import type { Bench } from "../../support/bench.ts";
+import { childIds, coder, crew, lead, passTurns, spawn, task } from "../../support/crew.ts";
 import { done, replies, said, scripted } from "../../support/scripts.ts";
 import { engineOf } from "../../support/teams.ts";
 
@@ -126,4 +127,24 @@ test("SE-44: a run that changes thousands of files remembers the newest 200 of e
     },
   });
   expect(bench.events().filter(({ type }) => type === "file_change")).toHaveLength(3_255);
+});
+
+test("a commit leaves every thread as it was that it did not change", async () => {
+  const look = said(["look", {}]);
+  const made = await crew([
+    lead([said(spawn([task("coder"), task("coder")])), done]),
+    coder([look, look, done]),
+  ]);
+  made.bench.send("Go");
+  await passTurns(made, 1);
+  const { bench } = made;
+  const before = bench.state().threads;
+  bench.send("How far are you?", { on_busy: "queue" });
+  const after = bench.state().threads;
+  expect(after["main"]).not.toBe(before["main"]);
+  const [first = "", second = ""] = childIds(made);
+  for (const id of [first, second]) {
+    expect(before[id]?.run?.phase.at).toBe("thinking");
+    expect(after[id]).toBe(before[id]);
+  }
 });
