@@ -87,7 +87,20 @@ const team = fc.tuple(
   ...["lead", "coder", "writer"].map((name) => fc.record({ name: fc.constant(name), script, yaml })),
 );
 
-type Move = "step" | "crash" | "cut" | "cancel" | "cancel child" | "steer child" | "send" | "answer" | "time";
+type Move =
+  | "step"
+  | "crash"
+  | "cut"
+  | "cancel"
+  | "cancel child"
+  | "stop"
+  | "stop child"
+  | "hold"
+  | "release"
+  | "steer child"
+  | "send"
+  | "answer"
+  | "time";
 
 const moves = fc.array(
   fc.constantFrom<Move>(
@@ -97,12 +110,16 @@ const moves = fc.array(
     "cut",
     "cancel",
     "cancel child",
+    "stop",
+    "stop child",
+    "hold",
+    "release",
     "steer child",
     "send",
     "answer",
     "time",
   ),
-  { maxLength: 12 },
+  { maxLength: 16 },
 );
 
 const attempt = (act: () => void): void => {
@@ -113,7 +130,33 @@ const attempt = (act: () => void): void => {
   }
 };
 
-const interfere = async ({ bench }: Crew, move: Move): Promise<void> => {
+/** Runs that were stopped gracefully, and the number of the last event before. */
+interface Stop {
+  readonly runs: readonly string[];
+  readonly last: number;
+}
+
+/** Runs of a thread and of those that it called, however deep. */
+const runsUnder = ({ bench }: Pick<Crew, "bench">, id: string): readonly string[] => {
+  const threads = Object.values(bench.state().threads);
+  const called = threads.filter(({ parent }) => parent?.thread === id);
+  const own = threads.find((thread) => thread.id === id)?.run;
+  return [...(own == null ? [] : [own.id]), ...called.flatMap((each) => runsUnder({ bench }, each.id))];
+};
+
+/** Stops a thread gracefully; nothing starts afterwards in its run or below it, except that a report is taken. */
+const stopGracefully = (bench: Crew["bench"], thread: string): readonly Stop[] => {
+  const runs = runsUnder({ bench }, thread);
+  const last = bench.events().length;
+  const stops: Stop[] = [];
+  attempt(() => {
+    bench.perform("cancel", { thread, mode: "after_turn" });
+    stops.push({ runs, last });
+  });
+  return stops;
+};
+
+const interfere = async ({ bench }: Crew, move: Move, stops: Stop[]): Promise<void> => {
   const running = Object.values(bench.state().threads).find(({ id, run }) => id !== "main" && run !== null);
   const [ask] = Object.keys(bench.state().asks);
   if (move === "crash") bench.crash();
@@ -121,6 +164,10 @@ const interfere = async ({ bench }: Crew, move: Move): Promise<void> => {
   if (move === "cancel") attempt(() => bench.perform("cancel", {}));
   if (move === "cancel child" && running !== undefined)
     attempt(() => bench.perform("cancel", { thread: running.id }));
+  if (move === "stop") stops.push(...stopGracefully(bench, "main"));
+  if (move === "stop child" && running !== undefined) stops.push(...stopGracefully(bench, running.id));
+  if (move === "hold") bench.hold = true;
+  if (move === "release") bench.release();
   if (move === "steer child" && running !== undefined)
     attempt(() => bench.perform("send", { content: "Now", thread: running.id, on_busy: "steer" }));
   if (move === "send") attempt(() => bench.perform("send", { content: "More", on_busy: "queue" }));
@@ -128,6 +175,17 @@ const interfere = async ({ bench }: Crew, move: Move): Promise<void> => {
     attempt(() => bench.perform("answer", { ask, decision: "answer", text: "Yes" }));
   if (move === "time") await bench.tick(20_000);
   await bench.steps();
+};
+
+const checkStops = ({ bench }: Crew, stops: readonly Stop[]): void => {
+  for (const { runs, last } of stops) {
+    const started = bench.events().filter(({ seq, run, type }) => {
+      const begins = type === "llm_request_start" || type === "tool_call_start";
+      return seq > last && runs.includes(run ?? "") && begins;
+    });
+    const reports = started.filter(({ data }) => "tool" in data && data.tool === "task_complete");
+    expect(started, "a stopped run begins nothing but its report").toEqual(reports);
+  }
 };
 
 const checkTree = (made: Crew): void => {
@@ -148,18 +206,21 @@ const checkTree = (made: Crew): void => {
   expect(rows).toBe(new Set(eventsAs(made, "agent_start").map(({ thread }) => thread)).size - 1);
 };
 
-test("AG-7 to AG-32: random teams, people and crashes: every thread ends once, every call has one result", async () => {
+test("AG-7 to AG-32 SE-31: random teams, people and crashes: every thread ends once, every call has one result", async () => {
   await fc.assert(
     fc.asyncProperty(team, moves, async (members, played) => {
       const made = await crew(members, {
         team: "sessions: { max_running_threads: 2 }",
       });
       attempt(() => made.bench.perform("send", { content: "Go" }));
-      for (const move of played) await interfere(made, move);
+      const stops: Stop[] = [];
+      for (const move of played) await interfere(made, move, stops);
       made.bench.cutAt(null);
+      made.bench.release();
       await toRest(made);
       checkTree(made);
+      checkStops(made, stops);
     }),
-    { numRuns: 100, seed: 2026 },
+    { numRuns: 200, seed: 2026 },
   );
 });
