@@ -177,15 +177,16 @@ const takeUsage = (state: OpenAiState, usage: Json, events: ModelEvent[]): void 
   endReply(state, events);
 };
 
-/** Returns what a choice adds to the reply: its message where nothing was streamed before it. */
-const deltaOf = (state: OpenAiState, choice: ChatChoice | undefined): ChatDelta | null | undefined =>
-  choice?.delta ?? (state.isEmpty() ? choice?.message : null);
+/** Takes what a choice adds to the reply: its delta, and its message if nothing has been streamed. */
+const takeChoice = (state: OpenAiState, { delta, message }: ChatChoice, events: ModelEvent[]): void => {
+  if (delta) takeDelta(state, delta, events);
+  if (message && state.isEmpty()) takeDelta(state, message, events);
+};
 
 const takeChunk = (state: OpenAiState, chunk: JsonObject, events: ModelEvent[]): void => {
   startReply(state, chunk, events);
   const choice = (chunk["choices"] as readonly ChatChoice[] | null | undefined)?.[0];
-  const delta = deltaOf(state, choice);
-  if (delta) takeDelta(state, delta, events);
+  if (choice) takeChoice(state, choice, events);
   if (typeof choice?.finish_reason === "string" && choice.finish_reason !== "")
     noteReason(state, choice.finish_reason);
   takeUsage(state, chunk["usage"] ?? choice?.usage ?? null, events);

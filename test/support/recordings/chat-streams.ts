@@ -339,6 +339,23 @@ const compatibleStreams: readonly Recording[] = [
     plainUsage + done,
   ),
   plain(
+    "message-beside-empty-delta",
+    stop(["reasoning", "Hm."], ["text", "Hello there."]),
+    role,
+    data({
+      ...base,
+      choices: [
+        {
+          index: 0,
+          delta: { role: "assistant", content: "" },
+          message: { role: "assistant", reasoning_content: "Hm.", content: "Hello there." },
+          finish_reason: "stop",
+        },
+      ],
+    }),
+    plainUsage + done,
+  ),
+  plain(
     "message-after-deltas",
     stop(["text", "Hello there."]),
     role,
