@@ -42,9 +42,16 @@ const readStatus = (code: Json | undefined): number | undefined => {
   return typeof status === "number" && status >= 400 && status < 600 ? status : undefined;
 };
 
+/** Adds to a router's error what the provider behind it said, which it wraps as a text or an object. */
+const unwrapError = (own: ErrorDetails, wrapped: Json | undefined): ErrorDetails => {
+  if (wrapped === undefined || wrapped === null || wrapped === "") return own;
+  const cause = readErrorDetails(wrapped);
+  return { ...cause, status: own.status ?? cause.status, types: new Set([...own.types, ...cause.types]) };
+};
+
 /**
  * Reads the details of an error body, which is `{error: {…}}`, `{error: "…"}`, flat, in an array (Gemini), or
- * `{errors: [{…}]}` (Cloudflare).
+ * `{errors: [{…}]}` (Cloudflare), and may wrap another one in `metadata.raw` (OpenRouter).
  */
 const readErrorDetails = (body: Json): ErrorDetails => {
   const parsed = typeof body === "string" ? (parseJson(body) ?? body) : body;
@@ -56,13 +63,9 @@ const readErrorDetails = (body: Json): ErrorDetails => {
   const status = [inner["code"], outer["code"]].map(readStatus).find((code) => code !== undefined);
   const sentences = [inner["message"], outer["message"], error, parsed];
   const message = sentences.find((sentence) => typeof sentence === "string") ?? "";
-  return {
-    status,
-    types: new Set(types),
-    message,
-    details: JSON.stringify(inner["details"] ?? outer["details"] ?? null),
-    param: readParam(inner["param"], message),
-  };
+  const details = JSON.stringify(inner["details"] ?? outer["details"] ?? null);
+  const own = { status, types: new Set(types), message, details, param: readParam(inner["param"], message) };
+  return unwrapError(own, fieldsOf(inner["metadata"] ?? outer["metadata"])["raw"]);
 };
 
 /** OpenAI's reasons to fail a reply that it has begun which lie in the request, or in an image of it. */

@@ -247,6 +247,29 @@ test.each<[string, ModelErrorCode]>([
   expect(at(200, body).status).toBeUndefined();
 });
 
+/** Error of a router of models, which holds that of the provider behind it as a text or as an object. */
+const routed = (code: number, raw: Json): Json =>
+  error({ message: "Provider returned error", code, metadata: { raw, provider_name: "Lagoon" } });
+
+test.each<[ModelErrorCode, number, Json]>([
+  ["context_overflow", 400, JSON.stringify(error({ message: "prompt is too long: 9 tokens > 8 maximum" }))],
+  ["context_overflow", 400, error({ type: "invalid_request_error", code: "context_length_exceeded" })],
+  ["media_refused", 400, JSON.stringify(error({ message: "Model m supports at most 1 image per prompt." }))],
+  ["quota_exceeded", 429, "You exceeded your current quota, please check your plan."],
+  ["rate_limited", 429, "lagoon/m is temporarily rate-limited upstream. Please retry shortly."],
+  ["reasoning_refused", 400, [error({ message: "Thought signature is not valid", code: 400 })]],
+  ["invalid_request", 400, ""],
+  ["server_error", 502, null],
+])("MO-25: a router's error is %s by that of the provider behind it", (code, status, raw) => {
+  expect(at(status, routed(status, raw))).toMatchObject({ code, status });
+  expect(at(undefined, routed(status, raw))).toMatchObject({ code, status });
+});
+
+test("MO-25: a router's error names the type and the place of the provider's", () => {
+  const raw = { error: { type: "invalid_request_error", param: "input", message: "Say json.", code: null } };
+  expect(at(400, routed(400, JSON.stringify(raw))).message).toContain("invalid_request_error, input)");
+});
+
 test("MO-19: an error in a stream may hold its status as a number", () => {
   expect(at(undefined, error({ code: 400, message: "x" })).code).toBe("invalid_request");
   expect(at(200, { type: "error", error: { code: 503, message: "x" } }).code).toBe("overloaded");
