@@ -210,20 +210,26 @@ agents: [{ name: helper, effects: [] }]`;
   });
 });
 
-test("MO-27 MO-38: a provider that a delegating call chose has its own fallbacks", async () => {
+test.each([
+  ["has its own fallbacks", "", ["c/mc"]],
+  ["gives way to the fallbacks that the agent names", ", fallbacks: [b, d]", ["d/md"]],
+  ["has none if the agent is to have none", ", fallbacks: []", []],
+])("MO-27 MO-38: a provider that a delegating call chose %s", async (_what, own, taken) => {
   const lead = `{ script: 1, replies: [{ reply: [{ call: delegate_to_agent, args: { agent: coder, task: Go, context: None, provider: b } }] }, { reply: [{ text: "{{results.delegate_to_agent}}" }] }] }`;
   const yaml = `
 providers:
   - { name: a, kind: scripted, model: ma, script: ${lead} }
   - { name: b, kind: scripted, model: mb, rate_limit: { max_retries: 0 }, fallbacks: [c], script: ${scriptOf("no", busy)} }
   - { name: c, kind: scripted, model: mc, script: ${scriptOf("from c")} }
+  - { name: d, kind: scripted, model: md, script: ${scriptOf("from d")} }
 agents:
   - { name: lead, effects: [], toolboxes: [agents], permissions: { preset: open }, delegation: { providers: [b] } }
-  - { name: coder, effects: [], fallbacks: [] }`;
+  - { name: coder, effects: []${own} }`;
   const bench = await benchOf(yaml, {}, {});
   expect(await say(bench)).toMatchObject({ state: "completed" });
-  expect(eventsOf(bench, "provider_failover")).toEqual([{ from: "b/mb", to: "c/mc", code: "overloaded" }]);
-  expect(lastText(bench, "assistant")).toContain("from c");
+  expect(eventsOf(bench, "provider_failover")).toEqual(
+    taken.map((to) => ({ from: "b/mb", to, code: "overloaded" })),
+  );
 });
 
 test("CF-22: each target has the window of its own provider and model", async () => {

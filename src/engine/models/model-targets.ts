@@ -20,7 +20,10 @@ import {
 
 export type MakeCompleter = (target: ProviderModel) => Completer;
 
-/** Lists the agent's own provider and model, then its fallbacks; an override has no fallbacks. */
+/**
+ * Lists the provider and model of an agent, then its fallbacks, or else those of the provider; an override has no
+ * fallbacks.
+ */
 const providerModelsOf = (
   team: Team,
   agent: AgentConfig,
@@ -33,7 +36,9 @@ const providerModelsOf = (
     const provider = providerOf(team, name);
     return provider === undefined ? [] : [{ provider, model: model ?? provider.model }];
   });
-  return [first, ...fallbacks];
+  const isFirst = (target: ProviderModel): boolean =>
+    target.provider.name === first.provider.name && target.model === first.model;
+  return [first, ...fallbacks.filter((target) => !isFirst(target))];
 };
 
 type Reasoning = NonNullable<Provider["reasoning"]>;

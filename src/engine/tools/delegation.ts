@@ -55,10 +55,7 @@ export const applyCallersModel = (
   if (callerConstraints === null) return agent;
   const chosen =
     callerConstraints.provider === null ? undefined : providerOf(team, callerConstraints.provider);
-  if (chosen !== undefined) {
-    const { name: provider, model, fallbacks } = chosen;
-    return { ...agent, provider, model, fallbacks };
-  }
+  if (chosen !== undefined) return { ...agent, provider: chosen.name, model: chosen.model };
   // A nameless agent has its caller's model, which that caller may have from its own caller.
   const callers = callerConstraints.chain.slice(callerConstraints.adHoc === null ? -1 : -2).toReversed();
   const model = callers
