@@ -488,3 +488,12 @@ ${provider("own")}${provider("chosen", "fallbacks: [spare],")}${provider("spare"
     expect.stringContaining("no agent uses the provider idle"),
   ]);
 });
+
+test("CF-25 MO-14: only a schema that a provider is sent is held against its strict mode", async () => {
+  const options = (format: string): string =>
+    team({
+      agent: `    options: { response_format: ${format}, response_schema: { type: object, properties: { a: { type: string } } } }`,
+    }).replace("anthropic", "openai");
+  expect(await complaints(options("json_object"))).toEqual([]);
+  expect(await complaints(options("json_schema"))).toEqual([expect.stringContaining("schema_not_strict")]);
+});

@@ -375,6 +375,9 @@ test("MO-11: a schema goes as output format in the subset the API takes, an obje
   const object = build({ responseFormat: { type: "json_object" } });
   expect(object.body["output_config"]).toBeUndefined();
   expect(JSON.stringify(object.body["system"])).toContain("one JSON object");
+  const told = build({ responseFormat: { type: "json_object", schema } });
+  expect(told.body["output_config"]).toBeUndefined();
+  expect(JSON.stringify(told.body["system"])).toContain("JSON Schema");
   const unable = build({ responseFormat: { type: "json_schema", schema } }, { strict_schema: false });
   expect(JSON.stringify(unable.body["system"])).toContain("JSON Schema");
 });

@@ -154,6 +154,13 @@ test("MO-14: strict is true only for a schema that fits", () => {
   expect(toGrok.body["response_format"]).toHaveProperty("json_schema.schema", adapted);
 });
 
+test("MO-14 SE-14: an answer that is asked for as json_object is sent so; the prompt tells its schema", () => {
+  const schema = { type: "object", properties: { a: { type: "string" } } };
+  const { body } = build("openai", { responseFormat: { type: "json_object", schema } });
+  expect(body["response_format"]).toEqual({ type: "json_object" });
+  expect(JSON.stringify(body.messages[0])).toContain("It must match this JSON Schema");
+});
+
 test("MO-14: reasoning_effort is what the model takes, or is left out and named", () => {
   expect(build("openai", { reasoning: { effort: "max" } }).body["reasoning_effort"]).toBe("high");
   expect(build("openai", { reasoning: { effort: "none" } }).body["reasoning_effort"]).toBe("none");

@@ -209,9 +209,10 @@ test("MO-7: efforts, sampling and formats go where the API has them; a summary i
   expect(build({ responseFormat: { type: "json_schema", schema } }).body["text"]).toEqual({
     format: { type: "json_schema", name: "answer", strict: true, schema },
   });
-  expect(build({ responseFormat: { type: "json_object" } }).body["text"]).toEqual({
-    format: { type: "json_object" },
-  });
+  for (const format of [{}, { schema }])
+    expect(build({ responseFormat: { type: "json_object", ...format } }).body["text"]).toEqual({
+      format: { type: "json_object" },
+    });
   expect(build({ tools: [tool], toolChoice: { tool: "fs_read" } }).body["tool_choice"]).toEqual({
     type: "function",
     name: "fs_read",

@@ -38,11 +38,11 @@ const checkGuardrails = (draft: TeamDraft, { index, value: agent }: ListEntry<Ag
   });
 
 const checkAnswer = (draft: TeamDraft, { index, value: agent }: ListEntry<AgentShape>): void => {
-  const given = agent.options.response_schema;
+  const { response_schema: given, response_format: format } = agent.options;
   if (given === undefined) return;
   const path = ["agents", index, "options", "response_schema"];
   const schema = checkSchema(draft, path, given);
-  if (schema === undefined) return;
+  if (schema === undefined || format !== "json_schema") return;
   if (isStrictSchema(schema) || !targetShapesOf(draft, agent).some((target) => takesSchema(draft, target)))
     return;
   draft.report("schema_not_strict", path, "the provider's strict mode does not accept this schema", {

@@ -177,8 +177,8 @@ const formatOf = (
   { responseFormat }: ModelRequest,
   target: WireTarget,
 ): Anthropic.Messages.JSONOutputFormat | undefined => {
-  if (responseFormat?.schema === undefined || !target.capabilities.strict_schema) return undefined;
-  const schema = answerSchemaOf(responseFormat.schema);
+  if (responseFormat?.type !== "json_schema" || responseFormat.schema === undefined) return undefined;
+  const schema = target.capabilities.strict_schema ? answerSchemaOf(responseFormat.schema) : undefined;
   return schema && { type: "json_schema", schema };
 };
 

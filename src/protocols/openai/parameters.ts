@@ -53,10 +53,11 @@ export const answerSchemaOf = (
   { capabilities, traits }: WireTarget,
 ): AnswerSchema | "json_object" | undefined => {
   if (responseFormat === undefined) return undefined;
-  if (responseFormat.schema === undefined) return "json_object";
+  const { type, schema: asked } = responseFormat;
+  if (type === "json_object" || asked === undefined) return "json_object";
   if (!capabilities.strict_schema) return undefined;
-  const schema = adaptSchema(responseFormat.schema, traits.schema) as Record<string, Json>;
-  return { name: "answer", schema, strict: isStrictSchema(responseFormat.schema) };
+  const schema = adaptSchema(asked, traits.schema) as Record<string, Json>;
+  return { name: "answer", schema, strict: isStrictSchema(asked) };
 };
 
 /** Returns the cache key of a thread, so that its calls hit the same cache; the key does not reveal the ids. */
