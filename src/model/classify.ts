@@ -46,7 +46,12 @@ const readStatus = (code: Json | undefined): number | undefined => {
 const unwrapError = (own: ErrorDetails, wrapped: Json | undefined): ErrorDetails => {
   if (wrapped === undefined || wrapped === null || wrapped === "") return own;
   const cause = readErrorDetails(wrapped);
-  return { ...cause, status: own.status ?? cause.status, types: new Set([...own.types, ...cause.types]) };
+  return {
+    ...cause,
+    status: own.status ?? cause.status,
+    message: cause.message || own.message,
+    types: new Set([...own.types, ...cause.types]),
+  };
 };
 
 /**

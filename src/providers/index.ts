@@ -87,6 +87,7 @@ export const createCompleter = (options: CompleterOptions): Completer => {
     return createScriptedCompleter(config.script, {
       provider: config.name,
       model,
+      timeouts: config.timeouts,
       now,
       ...(price === undefined ? {} : { price: () => price }),
     });

@@ -196,6 +196,23 @@ agents: [{ name: helper, effects: [], fallbacks: ${fallbacks} }]`;
   expect(await say(none)).toMatchObject({ state: "failed", reason: "provider_overloaded" });
 });
 
+test("MO-20 MO-39: a scripted provider that is silent for longer than its timeouts gives way to the next", async () => {
+  const slow = `{ script: 1, replies: [{ stall_ms: 3600000, reply: [{ text: late }] }] }`;
+  const yaml = `
+providers:
+  - { name: a, kind: scripted, model: ma, rate_limit: { max_retries: 0 }, timeouts: { idle: 5s }, fallbacks: [b], script: ${slow} }
+  - { name: b, kind: scripted, model: mb, script: ${scriptOf("from b")} }
+agents: [{ name: helper, effects: [] }]`;
+  const bench = await benchOf(yaml, {}, {});
+  bench.send("Hi");
+  await bench.steps();
+  await bench.tick(4_999);
+  expect(eventsOf(bench, "provider_failover")).toEqual([]);
+  await bench.pass(1);
+  expect(lastText(bench, "assistant")).toBe("from b");
+  expect(eventsOf(bench, "provider_failover")).toEqual([{ from: "a/ma", to: "b/mb", code: "timeout" }]);
+});
+
 test("MO-27: all targets failed: the run ends with the first target's code and what was said of it", async () => {
   const yaml = `
 providers:

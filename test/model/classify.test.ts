@@ -268,6 +268,7 @@ test.each<[ModelErrorCode, number, Json]>([
 test("MO-25: a router's error names the type and the place of the provider's", () => {
   const raw = { error: { type: "invalid_request_error", param: "input", message: "Say json.", code: null } };
   expect(at(400, routed(400, JSON.stringify(raw))).message).toContain("invalid_request_error, input)");
+  expect(at(400, routed(400, {})).message).toContain("Provider returned error");
 });
 
 test("MO-19: an error in a stream may hold its status as a number", () => {

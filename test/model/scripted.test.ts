@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Message, Part } from "../../src/chat/message.ts";
 import type { Completion, ItemDelta, ModelRequest } from "../../src/model/completer.ts";
 import { checkScript } from "../../src/model/scripted/check.ts";
+import { timeoutsSchema } from "../../src/model/schema.ts";
 import { scriptSchema } from "../../src/model/scripted/schema.ts";
 import { createScriptedCompleter } from "../../src/model/scripted/scripted.ts";
 import type { ScriptedOptions } from "../../src/model/scripted/scripted.ts";
@@ -11,6 +12,7 @@ const completer = (script: object, options: Partial<ScriptedOptions> = {}) =>
   createScriptedCompleter(scriptSchema.parse({ script: 1, ...script }), {
     provider: "default",
     model: "scripted",
+    timeouts: timeoutsSchema.parse({}),
     now: () => 0,
     ...options,
   });
@@ -283,6 +285,28 @@ test("MO-39: chunks never split a character", async () => {
   const script = { pace: { chunk: 2 }, replies: [{ reply: [{ text: "a😀b😀😀" }] }] };
   await play(script, request(), (some) => deltas.push(...some));
   expect(deltas.map(({ data }) => data)).toEqual(["a😀", "b😀", "😀"]);
+});
+
+test("MO-39: a scene that follows, or counts, a reply of which nothing stays in the chat is refused with the place", () => {
+  const silent = [{ reasoning: "Hm." }, { text: " " }];
+  const scenes = [
+    { name: "silent", when: { times: 1 }, reply: [] },
+    { name: "thinks", when: { times: 1, after: "silent" }, reply: silent },
+    { name: "says", when: { times: 1, after: "thinks" }, reply: [{ refusal: "No." }] },
+    { name: "calls", when: { times: 1, after: "says" }, reply: [{ call: "fs_write" }] },
+    { name: "repeats", when: { times: 1, after: "calls" }, reply: [{ text: { repeat: "a", times: 2 } }] },
+  ];
+  const known = { agents: new Set(["guide"]), tools: new Set(["fs_write"]), servers: new Set<string>() };
+  const problems = checkScript(scriptSchema.parse({ script: 1, scenes }), known);
+  expect(problems.map(({ path }) => path.join("."))).toEqual([
+    "scenes.0.when.times",
+    "scenes.1.when.after",
+    "scenes.1.when.times",
+    "scenes.2.when.after",
+  ]);
+  expect(problems[0]?.message).toBe(
+    "nothing of the reply silent stays in the chat; use call or last instead",
+  );
 });
 
 test("MO-39: a script that names unknown scenes, agents, tools or placeholders is refused with the place", () => {

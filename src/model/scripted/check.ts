@@ -72,16 +72,41 @@ const checkReply = (path: ScriptPath, reply: CheckedReply, names: ScriptNames): 
   ),
 ];
 
+/** Returns whether a piece is content of a message; reasoning alone is none. */
+const isContent = (piece: CheckedReply["reply"][number]): boolean => {
+  if ("call" in piece) return true;
+  if ("reasoning" in piece) return false;
+  const text = "text" in piece ? piece.text : piece.refusal;
+  return /\S/.test(typeof text === "string" ? text : text.repeat);
+};
+
+/** Finds conditions that never hold: a thread's position is read from its chat, which keeps no empty replies. */
+const findUncounted = (
+  path: ScriptPath,
+  { name, when: { after, times } }: CheckedScene,
+  scenes: readonly CheckedScene[],
+): ScriptProblem[] => {
+  const find = (key: "after" | "times", counted: string | undefined): ScriptProblem[] => {
+    const scene = scenes.find((each) => each.name === counted);
+    if (scene === undefined || scene.reply.some(isContent)) return [];
+    const message = `nothing of the reply ${scene.name} stays in the chat; use call or last instead`;
+    return [{ path: [...path, key], message }];
+  };
+  return [...find("after", after), ...find("times", times === undefined ? undefined : name)];
+};
+
 const checkScene = (
   scene: CheckedScene,
   index: number,
-  scenes: ReadonlySet<string>,
+  all: readonly CheckedScene[],
   names: ScriptNames,
 ): ScriptProblem[] => {
   const path = ["scenes", index];
   const { agent, after, last } = scene.when;
   const when = [...path, "when"];
+  const scenes = new Set(all.map(({ name }) => name));
   return [
+    ...findUncounted(when, scene, all),
     ...(agent === undefined ? [] : findUnknown([...when, "agent"], "agent", agent, names.agents)),
     ...(after === undefined ? [] : findUnknown([...when, "after"], "scene", after, scenes)),
     ...(last?.tool === undefined ? [] : findUnknownTool([...when, "last", "tool"], last.tool, names)),
@@ -106,6 +131,6 @@ export const checkScript = (script: Script, known: ScriptNames): ScriptProblem[]
     ...(script.start === undefined ? [] : findUnknown(["start"], "scene", script.start, scenes)),
     ...findRepeatedNames(script),
     ...script.replies.flatMap((reply, index) => checkReply(["replies", index], reply, names)),
-    ...script.scenes.flatMap((scene, index) => checkScene(scene, index, scenes, names)),
+    ...script.scenes.flatMap((scene, index) => checkScene(scene, index, script.scenes, names)),
   ];
 };

@@ -5,10 +5,12 @@ import { sha256Hex } from "../../sandbox/sha256.ts";
 import { classify } from "../classify.ts";
 import { collect } from "../collect.ts";
 import type { Completer, ModelEvent, ModelRequest } from "../completer.ts";
+import { startDeadlines } from "../deadlines.ts";
+import type { Deadlines } from "../deadlines.ts";
 import { ModelError } from "../error.ts";
 import type { AttemptOrigin } from "../failure.ts";
 import { modelError } from "../failure.ts";
-import type { Price } from "../schema.ts";
+import type { Price, Timeouts } from "../schema.ts";
 import type { ScriptChoice, ScriptReply } from "./match.ts";
 import { chooseReply, findMismatch } from "./match.ts";
 import type { Script } from "./schema.ts";
@@ -18,6 +20,7 @@ import { scriptFactsOf, fillJson, fillTemplate } from "./template.ts";
 export interface ScriptedOptions {
   readonly provider: string;
   readonly model: string;
+  readonly timeouts: Timeouts;
   /** Returns the price; absent if scripted calls cost nothing. */
   readonly price?: (answered: string) => Price | null;
   readonly now?: () => number;
@@ -212,39 +215,49 @@ const prepare = (script: Script, request: ModelRequest, provider: string): Play 
 const bodyOf = ({ context: _context, media: _media, messages, ...rest }: ModelRequest): string =>
   JSON.stringify({ ...rest, messages: messages.map(({ role, parts }) => ({ role, parts })) });
 
+/** Yields the batches of a reply, each at its time: silence before the first, and a pause between deltas. */
+async function* pacePlay(
+  play: Play,
+  delay: number,
+  { signal, headers, read }: Deadlines,
+  wait: NonNullable<ScriptedOptions["wait"]>,
+): AsyncGenerator<readonly ModelEvent[]> {
+  headers();
+  if (play.reply.stall_ms > 0) await wait(play.reply.stall_ms, signal);
+  let deltas = 0;
+  for (const batch of playEvents(play)) {
+    if (delay > 0 && isDelta(batch) && deltas++ > 0) await wait(delay, signal);
+    if (signal.aborted) return;
+    read(true);
+    yield batch;
+  }
+}
+
 /**
- * Creates the scripted provider, which has no clock, randomness or network. The reply is a pure function of script
- * and request, sent through the same collector as that of a protocol.
+ * Creates the scripted provider, which has no randomness, no network, and no clock but for its pace and timeouts. The
+ * reply is a pure function of script and request, sent through the same collector as that of a protocol.
  */
 export const createScriptedCompleter = (script: Script, options: ScriptedOptions): Completer => {
-  const { provider, model, price = () => ({ input: 0, output: 0 }) } = options;
+  const { provider, model, timeouts, price = () => ({ input: 0, output: 0 }) } = options;
   const { now = () => Date.now(), wait = waitOrAbort } = options;
   const { delay_ms: delay } = script.pace;
   return {
     provider,
     model,
-    complete: async (request, { signal, onDelta }) => {
+    complete: async (request, { signal, timers, onDelta }) => {
       const startedAt = now();
       const play = prepare(script, request, provider);
-      const stream = async function* (): AsyncGenerator<readonly ModelEvent[]> {
-        if (play.reply.stall_ms > 0) await wait(play.reply.stall_ms, signal);
-        let deltas = 0;
-        for (const batch of playEvents(play)) {
-          if (delay > 0 && isDelta(batch) && deltas++ > 0) await wait(delay, signal);
-          if (signal.aborted) return;
-          yield batch;
-        }
-      };
-      const completion = await collect(stream(), {
+      const deadlines = startDeadlines(timeouts, play.origin, signal, timers);
+      const completion = await collect(pacePlay(play, delay, deadlines, wait), {
         request,
         provider,
         price,
         startedAt,
         now,
-        signal,
+        signal: deadlines.signal,
         isInstant: delay === 0,
         ...(onDelta !== undefined && { onDelta }),
-      });
+      }).finally(deadlines.stop);
       return { ...completion, requestHash: sha256Hex(bodyOf(request)) };
     },
     body: bodyOf,
