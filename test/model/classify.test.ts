@@ -265,10 +265,11 @@ test.each<[ModelErrorCode, number, Json]>([
   expect(at(undefined, routed(status, raw))).toMatchObject({ code, status });
 });
 
-test("MO-25: a router's error names the type and the place of the provider's", () => {
+test("MO-25: a router's error names the type and the place of the provider's, or else its own words", () => {
   const raw = { error: { type: "invalid_request_error", param: "input", message: "Say json.", code: null } };
   expect(at(400, routed(400, JSON.stringify(raw))).message).toContain("invalid_request_error, input)");
-  expect(at(400, routed(400, {})).message).toContain("Provider returned error");
+  const message = "prompt is too long: 9 tokens > 8 maximum";
+  expect(at(400, error({ message, metadata: { raw: {} } })).code).toBe("context_overflow");
 });
 
 test("MO-19: an error in a stream may hold its status as a number", () => {
