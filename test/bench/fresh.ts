@@ -2,7 +2,7 @@ import { globSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { call } from "./client.ts";
-import { firstReply, gather, loop, watchedTurns } from "./scenarios.ts";
+import { firstReply, gather, loop, replyAgain, watchedTurns } from "./scenarios.ts";
 import { startWorker } from "./server.ts";
 import type { WorkerServer } from "./server.ts";
 import type { Setup } from "./setup.ts";
@@ -42,10 +42,16 @@ const measureSide = async (
   await warmProxy(server);
   results.add("coldReply", (await firstReply(server)).wall, side);
   for (let count = 0; count < 20; count++) await firstReply(server);
+  const bySession = (bytes: number): number => bytes / sessions / 1_000;
   const before = server.memory();
   const lines = await gather(server, sessions);
-  results.add("memory", (server.memory() - before) / sessions / 1_000, side);
-  for (const line of lines) line.close();
+  results.add("memory", bySession(server.memory() - before), side);
+  // Sessions at rest leave the memory after 10 s: a further reply keeps all of the first while the second come.
+  await Promise.all(lines.map(replyAgain));
+  const between = server.memory();
+  const further = await gather(server, sessions);
+  results.add("memoryFurther", bySession(server.memory() - between), side);
+  for (const line of [...lines, ...further]) line.close();
   const bytes = await watchedTurns(server, 50);
   results.add("turnText", bytes.text / 1_000, side);
   results.add("turnBytes", bytes.wire / 1_000, side);

@@ -145,6 +145,12 @@ export const gather = (server: WorkerServer, sessions: number): Promise<readonly
     }),
   );
 
+/** Sends a second input over a socket whose session has had one run; resolves at the end of its run. */
+export const replyAgain = (line: Line): Promise<void> => {
+  say(line, "Hello.");
+  return line.ended(2);
+};
+
 /** Some sessions at once, each with a run of five turns: sessions in a second, CPU of one. */
 export const crowd = async (
   server: WorkerServer,
