@@ -1,6 +1,20 @@
 import { expect, test } from "vitest";
 import type { Crew, Member } from "../../support/crew.ts";
-import { childIds, crewOf, delegate, endings, itemsOf, resultsOf, spawn, task } from "../../support/crew.ts";
+import {
+  chatOf,
+  childIds,
+  coder,
+  crewOf,
+  delegate,
+  endings,
+  itemsOf,
+  lead,
+  passTurns,
+  resultsOf,
+  spawn,
+  task,
+  writer,
+} from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { done, replies, said } from "../../support/scripts.ts";
 import { insist, settleSoon } from "../../support/power-cut.ts";
@@ -82,3 +96,70 @@ for (const { name, members, check } of scenarios) {
     }
   });
 }
+
+const report = ["task_complete", { status: "completed", summary: "Coded." }] as const;
+
+const look = said(["look", {}]);
+
+/** Sessions whose coder has its answer, or gets it, while a graceful stop takes place after some model calls. */
+const stops: readonly (readonly [string, number, readonly Member[]])[] = [
+  [
+    "answers in the model call that runs",
+    1,
+    [lead([said(delegate("coder")), done]), coder([said("Coded.")])],
+  ],
+  ["reports in the model call that runs", 1, [lead([said(delegate("coder")), done]), coder([said(report)])]],
+  [
+    "answers while its own agent works in the background",
+    2,
+    [
+      lead([said(delegate("coder")), done]),
+      coder([said(delegate("writer", { async: true })), said("Coded.")], "delegation: { async: true }"),
+      writer([look, look, done]),
+    ],
+  ],
+  [
+    "has answered while its own agent works in the background",
+    3,
+    [
+      lead([said(delegate("coder")), done]),
+      coder([said(delegate("writer", { async: true })), said("Coded.")], "delegation: { async: true }"),
+      writer([look, look, look, done]),
+    ],
+  ],
+];
+
+test.each(stops)(
+  "SE-31 C18: a graceful stop cut at every write, while a called agent %s: an answer that was stored reaches its caller",
+  async (_, turns, members) => {
+    const open = await crewOf(members);
+    const stop = async (made: Crew, cut: number | null): Promise<number> => {
+      made.bench.send("Go");
+      await passTurns(made, turns);
+      const before = made.bench.writes();
+      made.bench.cutAt(cut);
+      insist(made.bench, "cancel", { mode: "after_turn" }, "stop");
+      made.bench.release();
+      await settleSoon(made.bench);
+      checkInvariants(made.bench, ["in_1"]);
+      return made.bench.writes() - before;
+    };
+    const whole = open();
+    const writes = await stop(whole, null);
+    expect(resultsOf(whole)).toEqual(["ok: Coded."]);
+    for (let cut = 1; cut <= writes; cut++) {
+      const made = open();
+      await stop(made, cut);
+      const [id = ""] = childIds(made);
+      const isStored = JSON.stringify(chatOf(made, id)).includes("Coded.");
+      if (isStored) expect(resultsOf(made), `cut ${cut}`).toEqual(resultsOf(whole));
+      expect(endings(made).toSorted(), `cut ${cut}`).toEqual(
+        isStored
+          ? endings(whole).toSorted()
+          : endings(made)
+              .map((end) => end.replace(/ .*/, " cancelled:cancelled"))
+              .toSorted(),
+      );
+    }
+  },
+);

@@ -1,6 +1,16 @@
 import { describe, expect, test } from "vitest";
 import type { Crew, Member } from "../../support/crew.ts";
-import { chatOf, childIds, crew, delegate, endings, mission, resultsOf } from "../../support/crew.ts";
+import {
+  chatOf,
+  childIds,
+  crew,
+  delegate,
+  endings,
+  mission,
+  passTurns,
+  resultsOf,
+  toRest,
+} from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { replies, said } from "../../support/scripts.ts";
 import { dataOf, ends, lastResult, play, roles, run, textsOf } from "../loop/play.ts";
@@ -52,6 +62,35 @@ describe("AG-37 AG-23: reports", () => {
     expect(resultsOf(made)).toEqual(["ok: Coded."]);
     checkInvariants(made.bench, ["in_1"]);
   });
+
+  test.each([
+    ["fail", "coder failed:output_invalid"],
+    ["retry", "coder cancelled:cancelled"],
+  ])(
+    "SE-31 AG-37: a graceful stop lets no answer through that breaks a rule, and starts no other (%s)",
+    async (onFail, end) => {
+      for (const answer of [report(key), said(key)]) {
+        const made = await crew([
+          { name: "lead", script: replies(said(delegate("coder")), said("Done.")) },
+          {
+            name: "coder",
+            script: replies(answer, said("Coded.")),
+            yaml: guardrail(`${noKey}, on_fail: ${onFail}`),
+          },
+        ]);
+        made.bench.send("Go");
+        await passTurns(made, 1);
+        made.bench.ok("cancel", { mode: "after_turn" });
+        made.bench.release();
+        await toRest(made);
+        checkInvariants(made.bench, ["in_1"]);
+        expect(made.bench.requests).toHaveLength(2);
+        expect(endings(made)[0]).toBe(end);
+        expect(JSON.stringify(chatOf(made, "main"))).not.toContain(key);
+        expect(JSON.stringify(dataOf(made.bench, "agent_end"))).not.toContain(key);
+      }
+    },
+  );
 
   test("AG-37: retries of reports are bounded", async () => {
     const made = await called(
