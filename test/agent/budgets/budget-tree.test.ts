@@ -328,6 +328,27 @@ describe("EF-37: a tree that asks", () => {
     coder([claiming(2_500, said(["look", {}])), claiming(500)], "max_tokens: 300"),
   ];
 
+  test.each(["now", "after_turn"])(
+    "SE-31 EF-37: a stop (%s) ends what waits for more, and its question",
+    async (mode) => {
+      const made = await mission(team);
+      const { bench } = made;
+      const sent = bench.requests.length;
+      bench.ok("cancel", { mode });
+      await bench.idle();
+      expect(endings(made)).toEqual([
+        "coder cancelled:cancelled",
+        "coder cancelled:cancelled",
+        "lead cancelled:cancelled",
+      ]);
+      expect(openAsks(bench)).toEqual([]);
+      expect(dataOf(bench, "ask_cancelled")).toHaveLength(1);
+      expect(bench.requests).toHaveLength(sent);
+      expect(bench.alarm()).toBeNull();
+      checkInvariants(bench, ["in_1"]);
+    },
+  );
+
   test("EF-37 AG-22: one ask at the top; everything below waits for it and goes on", async () => {
     const made = await mission(team);
     const { bench } = made;
