@@ -41,15 +41,17 @@ test.each(mistakes)("CF-30: %s is one diagnostic", async (_, right, wrong, said)
   expect(await codesOf(two.replace(right, wrong))).toEqual([said]);
 });
 
-test("CF-30: an unknown provider is still said where nothing else explains it", async () => {
-  const wrong = two
-    .replace("provider: crew", "provider: crewe")
-    .replace("    model: m\n", "    model: m\n    modle: n\n");
-  expect(await codesOf(wrong)).toEqual([
-    "unknown_key providers[1].modle:",
-    "unknown_provider agents[1].provider:",
-  ]);
-});
+test.each([
+  ["    model: m\n", "    model: m\n    modle: n\n", "unknown_key providers[1].modle:"],
+  ["    model: m\n", "", "missing_key providers[1].model:"],
+  ["    kind: scripted", "    kind: 5", "wrong_type providers[1].kind:"],
+])(
+  "CF-30: an unknown provider is still said where nothing else explains it (%j → %j)",
+  async (right, wrong, said) => {
+    const yaml = two.replace("provider: crew", "provider: crewe").replace(right, wrong);
+    expect(await codesOf(yaml)).toEqual([said, "unknown_provider agents[1].provider:"]);
+  },
+);
 
 test("CF-30: an entry without its dash is not also unknown to all that name it", async () => {
   const yaml = shippedYaml("default").replace("  - name: builder\n", "    name: builder\n");

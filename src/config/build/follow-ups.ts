@@ -100,7 +100,7 @@ const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
   const hasShape = (pattern: RegExp): boolean => shape.some(({ path }) => pattern.test(path));
   // A repeated key may be an entry without its dash.
   const entry = (section: string): RegExp =>
-    new RegExp(String.raw`^(config\.)?${section}(\[\d+\](\.(name|kind|model))?)?$`);
+    new RegExp(String.raw`^(config\.)?${section}(\[\d+\](\.name)?)?$`);
   const isRepeatedIn = (section: string): boolean =>
     found.some(
       ({ code, path }) =>
