@@ -1,4 +1,4 @@
-import type { ContentPart, Json } from "../../chat/message.ts";
+import type { ContentPart, Json, Message } from "../../chat/message.ts";
 import { titleOf, textOf } from "../../chat/text.ts";
 import { deadlineOf } from "../budgets/limits.ts";
 import { resetGuards } from "../calls/after-guards.ts";
@@ -162,12 +162,17 @@ export const returnInputs = (draft: ThreadDraft, ids: readonly string[]): void =
       returnInput(draft, input, "cancelled");
 };
 
+/** Appends what agents told as an answer that no model gave; a chat that a rollback has emptied begins with a note. */
+const appendForPerson = (draft: ThreadDraft, parts: Input["content"]): Message => {
+  if (draft.thread.chat.length === 0) appendNote(draft, "Work in the background has ended.");
+  return appendMessage(draft, { role: "assistant", origin: "agent", parts }, true);
+};
+
 /** Appends a result to the chat as it is, since no run will take it. */
 export const appendAgentResult = (draft: Draft, input: Input): void => {
   leaveInbox(draft, input, "applied");
   const receiver = selectThread(draft, input.thread);
-  const said = { role: "assistant", origin: "agent", parts: input.content } as const;
-  const { id: message } = appendMessage(receiver, said, true);
+  const { id: message } = appendForPerson(receiver, input.content);
   emit(receiver, "input_applied", { input: input.id, message });
 };
 
@@ -330,8 +335,7 @@ const appendUndelivered = (draft: ThreadDraft, inputs: readonly string[]): void 
     .filter(({ question }) => question === undefined)
     .map(({ content }) => textOf(content))
     .join("\n\n");
-  if (text !== "")
-    appendMessage(draft, { role: "assistant", origin: "agent", parts: [{ type: "text", text }] }, true);
+  if (text !== "") appendForPerson(draft, [{ type: "text", text }]);
 };
 
 /** Stops the announcements of a resting thread that a person stopped: nothing starts by itself any more. */

@@ -11,7 +11,9 @@ import {
   member,
   mission,
   resultsOf,
+  toRest,
 } from "../../support/crew.ts";
+import { checkInvariants } from "../../support/invariants.ts";
 import { textsOf } from "../loop/play.ts";
 import {
   background,
@@ -123,6 +125,30 @@ test("AG-18: a cancel of main also ends a graph in the background, and nobody is
   expect(names(made).filter((name) => name === "b")).toEqual([]);
   expect(endings(made).toSorted()).toEqual(["lead cancelled:cancelled", "worker cancelled:cancelled"]);
   expect(reportsIn(messages(made))).toEqual([]);
+});
+
+test("AG-31 SE-3 SE-24: a rollback leaves the report of a graph of which a task succeeded, in a chat that stays valid", async () => {
+  const graph = said(dispatch([node("a"), node("b", ["a"])], { async: true }), ["look", { name: "l" }]);
+  const made = await dispatched([
+    lead([graph, said("Anew.")], background),
+    {
+      name: "worker",
+      script: `scenes: [
+        { name: a, when: { input: { starts_with: "Do a." } }, reply: [{ text: Done. }] },
+        { name: b, when: { input: { starts_with: "Do b." } }, reply: [{ call: ask_user, args: { question: How? } }] }]`,
+      yaml: "toolboxes: [ask]",
+    },
+  ]);
+  made.bench.send("Start over", { on_busy: "rollback" });
+  await toRest(made);
+  expect(reportsIn(messages(made))).toHaveLength(1);
+  expect(made.bench.chat().map(({ role, origin }) => `${role} ${origin}`)).toEqual([
+    "user system",
+    "assistant agent",
+    "user human",
+    "assistant agent",
+  ]);
+  checkInvariants(made.bench, ["in_1"]);
 });
 
 test("AG-18 AG-34: a person cancels one thread: its heirs are cancelled, everybody else goes on", async () => {
