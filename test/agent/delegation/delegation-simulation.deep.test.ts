@@ -50,6 +50,18 @@ const piece: fc.Arbitrary<Piece> = fc.oneof(
         { on_error },
       ),
     ),
+  fc
+    .record({ async: fc.boolean(), first: agentName, then: agentName, blocking: fc.boolean() })
+    .map(({ async, first, then, blocking }): Piece => {
+      const node = (id: string, agent: string, depends_on: readonly string[]) => ({
+        id,
+        agent,
+        message: "Do it",
+        depends_on,
+        blocking,
+      });
+      return ["dispatch_tasks", { async, tasks: [node("a", first, []), node("b", then, ["a"])] }];
+    }),
   child.map((id): Piece => ["cancel_child", { child: id }]),
   child.map((id): Piece => ["steer_child", { child: id, message: "Hurry" }]),
   child.map((id): Piece => [
@@ -100,6 +112,12 @@ type Move =
   | "steer child"
   | "send"
   | "answer"
+  | "interrupt"
+  | "rollback"
+  | "steer"
+  | "compact"
+  | "clear"
+  | "rewind"
   | "time";
 
 const moves = fc.array(
@@ -117,6 +135,12 @@ const moves = fc.array(
     "steer child",
     "send",
     "answer",
+    "interrupt",
+    "rollback",
+    "steer",
+    "compact",
+    "clear",
+    "rewind",
     "time",
   ),
   { maxLength: 16 },
@@ -171,6 +195,10 @@ const interfere = async ({ bench }: Crew, move: Move, stops: Stop[]): Promise<vo
   if (move === "steer child" && running !== undefined)
     attempt(() => bench.perform("send", { content: "Now", thread: running.id, on_busy: "steer" }));
   if (move === "send") attempt(() => bench.perform("send", { content: "More", on_busy: "queue" }));
+  if (move === "interrupt" || move === "rollback" || move === "steer")
+    attempt(() => bench.perform("send", { content: "Anew", on_busy: move }));
+  if (move === "compact" || move === "clear") attempt(() => bench.perform(move, {}));
+  if (move === "rewind") attempt(() => bench.perform("rewind", { at: Math.floor(bench.state().head / 2) }));
   if (move === "answer" && ask !== undefined)
     attempt(() => bench.perform("answer", { ask, decision: "answer", text: "Yes" }));
   if (move === "time") await bench.tick(20_000);
@@ -207,6 +235,7 @@ const checkTree = (made: Crew): void => {
 };
 
 test("AG-7 to AG-32 SE-31: random teams, people and crashes: every thread ends once, every call has one result", async () => {
+  const seen = new Map<string, number>();
   await fc.assert(
     fc.asyncProperty(team, moves, async (members, played) => {
       const made = await crew(members, {
@@ -218,9 +247,13 @@ test("AG-7 to AG-32 SE-31: random teams, people and crashes: every thread ends o
       made.bench.cutAt(null);
       made.bench.release();
       await toRest(made);
+      for (const { data } of eventsAs(made, "messages_retired"))
+        seen.set(data.by, (seen.get(data.by) ?? 0) + 1);
       checkTree(made);
       checkStops(made, stops);
     }),
     { numRuns: 200, seed: 2026 },
   );
+  // Plays that never take a chat back prove nothing of it.
+  for (const by of ["rollback", "clear", "rewind"]) expect(seen.get(by), by).toBeGreaterThan(5);
 });
