@@ -51,8 +51,8 @@ const piece: fc.Arbitrary<Piece> = fc.oneof(
       ),
     ),
   fc
-    .record({ async: fc.boolean(), first: agentName, then: agentName, blocking: fc.boolean() })
-    .map(({ async, first, then, blocking }): Piece => {
+    .record({ async: fc.boolean(), first: agentName, second: agentName, blocking: fc.boolean() })
+    .map(({ async, first, second, blocking }): Piece => {
       const node = (id: string, agent: string, depends_on: readonly string[]) => ({
         id,
         agent,
@@ -60,7 +60,7 @@ const piece: fc.Arbitrary<Piece> = fc.oneof(
         depends_on,
         blocking,
       });
-      return ["dispatch_tasks", { async, tasks: [node("a", first, []), node("b", then, ["a"])] }];
+      return ["dispatch_tasks", { async, tasks: [node("a", first, []), node("b", second, ["a"])] }];
     }),
   child.map((id): Piece => ["cancel_child", { child: id }]),
   child.map((id): Piece => ["steer_child", { child: id, message: "Hurry" }]),
