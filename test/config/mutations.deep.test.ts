@@ -5,6 +5,7 @@ import { expect, test } from "vitest";
 import { compileTeam } from "../../src/config/build/compile.ts";
 import { shippedTeams } from "../support/shipped.ts";
 import { team } from "./support.ts";
+import { sizeOf } from "../support/random-size.ts";
 
 /** Valid team files, changed at random: whatever they become, the compiler answers with diagnostics or a team. */
 
@@ -92,6 +93,6 @@ test("CF-9 RE-9: 5 000 mutations of valid files give diagnostics or a team, neve
         expect(diagnostics.every(({ line, column }) => line >= 1 && column >= 1)).toBe(true);
       },
     ),
-    { numRuns: 5_000, seed: 20_261_121 },
+    sizeOf(5_000, 20_261_121),
   );
 });

@@ -1,15 +1,14 @@
 import { expect, test } from "vitest";
 import { effectStageOf, playSchedule } from "../session/schedule.ts";
-
-const stages = 50;
+import { seedsOf } from "../support/random-size.ts";
 
 test("EF-2 EF-3 RE-8: 500 random sessions over every combination of effects: each request is valid, no message is lost", async () => {
   const applied = new Map<string, number>();
   const staged = new Map<string, number>();
-  for (let stage = 0; stage < stages; stage++) {
+  for (const { stage, seeds } of seedsOf(50, 500)) {
     const set = await effectStageOf(stage);
-    for (let round = 0; round < 500 / stages; round++) {
-      const played = await playSchedule(set, stage * 1_000 + round, 14);
+    for (const seed of seeds) {
+      const played = await playSchedule(set, seed, 14);
       for (const event of played.flatMap((bench) => bench.events())) {
         if (event.type === "effect_applied")
           applied.set(event.data.kind, (applied.get(event.data.kind) ?? 0) + 1);

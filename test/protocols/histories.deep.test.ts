@@ -7,6 +7,7 @@ import { checkBody } from "../support/fake-provider-check.ts";
 import { sealFor, signatureFor } from "../support/fake-provider-fields.ts";
 import type { Kind } from "../support/fake-provider-fields.ts";
 import { message, requestOf, wireOf } from "../support/fake-provider-client.ts";
+import { sizeOf } from "../support/random-size.ts";
 
 const kinds: readonly Kind[] = ["anthropic", "openai", "responses", "grok", "gemini", "compatible"];
 
@@ -247,7 +248,7 @@ test.each(servers)(
         const fresh = messages.map((each) => structuredClone(each));
         expect(bodyOf(kind, { ...more, messages: fresh }, compat).text).toBe(text);
       }),
-      { numRuns: 1500 },
+      sizeOf(1500),
     );
   },
 );
@@ -263,7 +264,7 @@ test.each(servers)(
         const { messages } = buildView(chat, message("user", "Begin."));
         expect(checkBody(bodyOf(kind, { tools, messages }, compat).body, kind)).toBeNull();
       }),
-      { numRuns: 500 },
+      sizeOf(500),
     );
   },
 );
@@ -286,7 +287,7 @@ test("MO-12: request n is a byte prefix of n + 1 up to its last breakpoint ★",
       const prefix = unmarked(first.slice(0, first.lastIndexOf(',"cache_control"')));
       expect(unmarked(second).startsWith(prefix)).toBe(true);
     }),
-    { numRuns: 500 },
+    sizeOf(500),
   );
 });
 

@@ -1,14 +1,13 @@
 import { expect, test } from "vitest";
 import { budgetStageOf, playSchedule } from "../../session/schedule.ts";
-
-const stages = 20;
+import { seedsOf } from "../../support/random-size.ts";
 
 test("RE-8 EF-38 RE-4: 120 random schedules on budgets keep every invariant, and their books add up", async () => {
   const seen = new Map<string, number>();
-  for (let stage = 0; stage < stages; stage++) {
+  for (const { stage, seeds } of seedsOf(20, 120)) {
     const set = await budgetStageOf(stage);
-    for (let round = 0; round < 120 / stages; round++) {
-      for (const bench of await playSchedule(set, stage * 1_000 + round, 10)) {
+    for (const seed of seeds) {
+      for (const bench of await playSchedule(set, seed, 10)) {
         for (const type of bench.types()) seen.set(type, (seen.get(type) ?? 0) + 1);
         const ledger = bench.ledger();
         const {

@@ -5,6 +5,7 @@ import type { Crew } from "../../support/crew.ts";
 import { crew, delegate, eventsAs, spawn, task, toRest } from "../../support/crew.ts";
 import { checkInvariants } from "../../support/invariants.ts";
 import { replies, said } from "../../support/scripts.ts";
+import { sizeOf } from "../../support/random-size.ts";
 
 /** Random teams whose agents call each other in every way, while people and crashes interfere: all ends, once, and in order. */
 
@@ -252,7 +253,7 @@ test("AG-7 to AG-32 SE-31: random teams, people and crashes: every thread ends o
       checkTree(made);
       checkStops(made, stops);
     }),
-    { numRuns: 200, seed: 2026 },
+    sizeOf(200, 2026),
   );
   // Plays that never take a chat back prove nothing of it.
   for (const by of ["rollback", "clear", "rewind"]) expect(seen.get(by), by).toBeGreaterThan(5);

@@ -6,6 +6,7 @@ import { checkInvariants } from "../../support/invariants.ts";
 import { textsOf } from "../loop/play.ts";
 import type { Played } from "./announcement-play.ts";
 import { isGentle, moves, playThrough, team } from "./announcement-play.ts";
+import { sizeOf } from "../../support/random-size.ts";
 
 /** Random work in the background, while people and crashes interfere: every result reaches the person once, told by a run or as it is. */
 
@@ -136,6 +137,6 @@ test("AG-28 AG-30 AG-31 SE-27: random work in the background, people and crashes
       checkStops(played);
       if (isGentle(members, made)) checkNoneLost(played);
     }),
-    { numRuns: 150, seed: 99 },
+    sizeOf(150, 99),
   );
 });

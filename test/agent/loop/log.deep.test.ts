@@ -10,6 +10,7 @@ import { createProbe } from "../../support/probe.ts";
 import { done, scripted } from "../../support/scripts.ts";
 import { engineOf } from "../../support/teams.ts";
 import { dataOf, run } from "./play.ts";
+import { sizeOf } from "../../support/random-size.ts";
 
 /** The log refers to content that other rows hold; whoever reads it gets what watchers were sent, byte for byte. */
 
@@ -105,7 +106,7 @@ test("RE-V1 AP-27: whatever a script does and wherever it is cut, the log gives 
           );
       },
     ),
-    { numRuns: 60 },
+    sizeOf(60),
   );
 });
 

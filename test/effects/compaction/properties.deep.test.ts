@@ -8,6 +8,7 @@ import { compact } from "../../../src/effects/compact.ts";
 import { slidingWindow } from "../../../src/effects/sliding-window.ts";
 import { acted, chatOf, expectValid, shown, summariesIn, tokensOf, worldOf } from "./support.ts";
 import type { Outcome, Step, Summariser } from "./support.ts";
+import { sizeOf } from "../../support/random-size.ts";
 
 /** Any chat, any summariser, any parameters. */
 
@@ -151,7 +152,7 @@ test("EF-19: no ladder splits a block, grows a view, touches a pinned message or
         );
       },
     ),
-    { numRuns: 800 },
+    sizeOf(800),
   );
 });
 
@@ -165,7 +166,7 @@ test("EF-24: the ladder run again with the same replies gives back the same", as
       expect(world.calls.length, "all answers come from storage").toBe(made);
       expect(JSON.stringify(second.result)).toBe(JSON.stringify(first.result));
     }),
-    { numRuns: 150 },
+    sizeOf(150),
   );
 });
 
@@ -209,6 +210,6 @@ test("EF-14: no zones split a block, and over any number of evictions there is o
         }
       },
     ),
-    { numRuns: 200 },
+    sizeOf(200),
   );
 });
