@@ -178,7 +178,9 @@ export const createWatchers = (parts: WatcherParts): Watchers => {
     filter: (socket, changed) => {
       connections.change(socket, changed);
       const seen = connections.viewer(socket);
-      if (seen.ready && seen.after === null) connections.send(socket, itemStates(parts, seen));
+      const head = parts.head();
+      if (head === null || seen.after !== null || !takesDeltas(seen)) return;
+      if (prepareForLive(parts, socket, head)) connections.send(socket, itemStates(parts, seen));
     },
     publish: (events, build, before) => {
       const sockets = events.length === 0 ? [] : parts.sockets();

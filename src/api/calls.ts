@@ -27,15 +27,11 @@ export function readIdempotencyKey(request: Request, body: RequestFields): strin
   return header ?? (typeof id === "string" && keyPattern.test(id) ? id : undefined);
 }
 
-/**
- * Reads the bare value of `If-Match`: `"12"` is 12; `*` requires only that the session exists. Refuses the header on a
- * command that would ignore it.
- */
+/** Reads `If-Match`; refuses the header on a command that would ignore it. */
 function readIfMatch(request: Request, operation: SessionOperation): string | undefined {
   if (operation.kind === "read") return undefined;
   if (operation.matches === undefined) refuseIfMatch(request);
-  const sent = request.headers.get("If-Match")?.trim();
-  return sent === "*" ? undefined : sent?.replace(/^(?:W\/)?"(.*)"$/, "$1");
+  return request.headers.get("If-Match") ?? undefined;
 }
 
 /** Adds path values to the fields of a body; refuses a field that is in both. */

@@ -4,7 +4,7 @@ import type { Problem, ProblemCode } from "../session/problems.ts";
 
 /** Answers refusals as `application/problem+json`. */
 
-/** Builds the answer to a refused request; 429 and 503 say when to try again. */
+/** Builds the answer to a refused request; 429 and 503 say when to try again, 416 the size of the file. */
 export function problemResponse(problem: Problem, requestId: string): Response {
   const { status } = problemKinds[problem.code];
   const headers = new Headers({ "Content-Type": "application/problem+json" });
@@ -12,6 +12,8 @@ export function problemResponse(problem: Problem, requestId: string): Response {
   if (status === 429 || status === 503) {
     headers.set("Retry-After", String(Math.max(1, Math.ceil((problem.retryAfterMs ?? 1000) / 1000))));
   }
+  const size = problem.meta?.["size"];
+  if (status === 416 && typeof size === "number") headers.set("Content-Range", `bytes */${size}`);
   return new Response(JSON.stringify(problemBody(problem, requestId)), { status, headers });
 }
 

@@ -111,11 +111,14 @@ export type SandboxErrorCode = keyof typeof errorStatus;
 export class SandboxError extends Error {
   readonly code: SandboxErrorCode;
   readonly status: number;
-  constructor(code: SandboxErrorCode, message: string, status: number = errorStatus[code]) {
+  /** Bytes of the file outside which a range lies. */
+  readonly size: number | undefined;
+  constructor(code: SandboxErrorCode, message: string, status: number = errorStatus[code], size?: number) {
     super(message);
     this.name = "SandboxError";
     this.code = code;
     this.status = status;
+    this.size = size;
   }
   /** Whether the sandbox was not reached or has no capacity now, so that the same call may succeed later. */
   get isUnavailable(): boolean {

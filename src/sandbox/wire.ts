@@ -36,7 +36,7 @@ const codes = Object.keys(errorStatus) as SandboxErrorCode[];
 /** Reads the error of an answer: the status decides, and the code only refines it. */
 async function readRefusal(response: Response): Promise<SandboxError> {
   const text = await response.text();
-  let body: { readonly error?: unknown; readonly code?: unknown } = {};
+  let body: { readonly error?: unknown; readonly code?: unknown; readonly size?: unknown } = {};
   try {
     body = (JSON.parse(text) as typeof body | null) ?? {};
   } catch {
@@ -46,7 +46,8 @@ async function readRefusal(response: Response): Promise<SandboxError> {
   const other = response.status < 500 ? "invalid_request" : "exec_transport_error";
   const code = possible.find((known) => known === body.code) ?? possible[0] ?? other;
   const message = typeof body.error === "string" ? body.error : `the sandbox answered ${response.status}`;
-  return new SandboxError(code, message.slice(0, 4000), response.status);
+  const size = typeof body.size === "number" ? body.size : undefined;
+  return new SandboxError(code, message.slice(0, 4000), response.status, size);
 }
 
 const createUnreachable = (reason: string): SandboxError =>

@@ -289,7 +289,8 @@ export const requireUnchanged = (
   what: "session" | "input",
   version: number,
 ): void => {
-  if (ifMatch !== null && ifMatch !== String(version))
+  const named = ifMatch?.split(",").map((tag) => tag.trim().replace(/^(?:W\/)?"(.*)"$/, "$1"));
+  if (named !== undefined && !named.includes("*") && !named.includes(String(version)))
     refuse("precondition_failed", `the ${what} changed since it was read; read it again`);
 };
 

@@ -231,7 +231,11 @@ export const workspaceProblem = (error: unknown): Problem => {
   if (error instanceof ProblemError) return error.problem;
   if (!(error instanceof SandboxError)) throw error;
   const code = sandboxCodes[error.code];
-  return pathCodes.includes(code)
-    ? fieldProblem(code, "/path", error.message)
-    : { code, detail: error.message, ...(code === "overloaded" ? { retryAfterMs: 5_000 } : {}) };
+  if (pathCodes.includes(code)) return fieldProblem(code, "/path", error.message);
+  return {
+    code,
+    detail: error.message,
+    ...(code === "overloaded" ? { retryAfterMs: 5_000 } : {}),
+    ...(error.size === undefined ? {} : { meta: { size: error.size } }),
+  };
 };

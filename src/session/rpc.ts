@@ -49,7 +49,7 @@ export interface SessionCall {
   readonly params: unknown;
   /** `Idempotency-Key`, or the `id` of the body or frame. */
   readonly key?: string;
-  /** Value of `If-Match`, without quotes. */
+  /** Value of `If-Match`, as it was sent. */
   readonly ifMatch?: string;
   /** The deployment's own host to which the operator sent the request. It is absent for other callers. */
   readonly host?: string;

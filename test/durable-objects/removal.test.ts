@@ -369,6 +369,11 @@ test("AP-9: what changes or takes away a session or an input takes If-Match; els
     status: 400,
     body: { code: "invalid_request", detail: expect.stringContaining("does not accept If-Match") },
   });
+  const listed = async (list: string) =>
+    (await session.call("PATCH", "", { body: { title: "Tides" }, headers: { "If-Match": list } })).status;
   const head = (await session.call("GET")).headers.get("ETag") ?? "";
-  expect((await session.call("DELETE", "", { headers: { "If-Match": head } })).status).toBe(204);
+  expect(await listed(`"1", ${head.slice(1, -1)}9, W/"x"`)).toBe(412);
+  expect(await listed(`"1" ,${head}`)).toBe(200);
+  const next = (await session.call("GET")).headers.get("ETag") ?? "";
+  expect((await session.call("DELETE", "", { headers: { "If-Match": next } })).status).toBe(204);
 });

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { Connections, Viewer } from "../../durable-objects/sockets/connections.ts";
+import type { OpenItems } from "../../durable-objects/sockets/open-items.ts";
 import { createWatchers } from "../../durable-objects/sockets/watchers.ts";
 import type { LoggedEvent } from "../../src/session/event-lines.ts";
 
@@ -27,8 +28,9 @@ const setUp = (log: readonly LoggedEvent[], own: Partial<Connections> = {}) => {
   const failures: unknown[] = [];
   const turns: (() => void)[] = [];
   let reads = 0;
-  const state: { head: number | null; seen: Viewer } = {
+  const state: { head: number | null; seen: Viewer; items: ReturnType<OpenItems["open"]> } = {
     head: log.length,
+    items: [],
     seen: {
       principal: { tenant: "acme", jurisdiction: null, by: "k1", scopes: ["sessions:read"] },
       ready: false,
@@ -53,7 +55,7 @@ const setUp = (log: readonly LoggedEvent[], own: Partial<Connections> = {}) => {
   const watchers = createWatchers({
     sockets: () => [socket],
     connections: connections as Connections,
-    items: { open: () => [] },
+    items: { open: () => state.items },
     replay: function* (after) {
       for (const each of state.head === null ? [] : log.slice(after)) {
         reads += 1;
@@ -148,4 +150,20 @@ test("AP-23: a log that cannot be read ends the socket that lacks it, and no com
   watchers.start(socket, everything, 0, []);
   expect(closed).toEqual([[1013, "the log could not be read"]]);
   expect(failures).toEqual([new Error("event 1 was read")]);
+});
+
+test("★ AP-26: a reader that keeps changing its filter is sent open items only while it has room, and never if it is silent", () => {
+  let room = 2;
+  const { watchers, socket, sent, state } = setUp([event(1, "llm_text")], {
+    applyBackpressure: () => room-- <= 0,
+  });
+  state.items = [{ id: "m1", kind: "text", thread: "main", attempt: 1, text: "So far." }];
+  state.seen = { ...state.seen, ready: true };
+  for (let count = 0; count < 5; count++) watchers.filter(socket, { deltas: "all" });
+  expect(sent.map((frame) => (frame as { type: string }).type)).toEqual(["item_state", "item_state"]);
+  expect(state.seen, "it goes on from the log").toMatchObject({ deltas: "all", after: 1 });
+  room = 9;
+  state.seen = { ...state.seen, after: null, reader: "silent" };
+  watchers.filter(socket, { deltas: "all" });
+  expect(sent).toHaveLength(2);
 });

@@ -106,6 +106,8 @@ test("AP-45 AP-8: no name, no file, an unknown field, a broken form, over 8 MiB:
   ]);
   const broken = { raw: "nothing", headers: { "Content-Type": "multipart/form-data; boundary=x" } };
   expect(await refusal(upload(session, "", broken))).toEqual([400, "invalid_request", undefined]);
+  const unbounded = { raw: "nothing", headers: { "Content-Type": "multipart/form-data" } };
+  expect(await refusal(upload(session, "", unbounded))).toEqual([400, "invalid_request", undefined]);
   const most = 8 * 1024 * 1024;
   expect((await raw(session, "x".repeat(most))).status).toBe(201);
   expect(await refusal(raw(session, "x".repeat(most + 1)))).toEqual([413, "payload_too_large", undefined]);

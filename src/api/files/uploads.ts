@@ -48,7 +48,7 @@ async function readForm(request: Request, type: string): Promise<SentFile> {
 
 async function readFile({ request, url }: SessionRequestContext): Promise<SentFile> {
   const type = request.headers.get("Content-Type") ?? "";
-  if (/^multipart\/form-data\s*;/i.test(type)) {
+  if (/^multipart\/form-data\s*(;|$)/i.test(type)) {
     const [named] = url.searchParams.keys();
     if (named !== undefined) refuseParameter(named, "is a field of the form, besides its file");
     return readForm(request, type);

@@ -91,12 +91,13 @@ const listFolder = (context: SessionRequestContext, path: string, query: ReadQue
     query,
   );
 
-/** Returns the range that a client asks for; ignores one that has a condition, or that is not in bytes. */
+/** Returns the range that a client asks for; ignores one with a condition, not in bytes, or that ends before it begins. */
 const rangeOf = ({ headers }: Request): string | undefined => {
-  const range = headers.get("Range");
-  return range !== null && /^bytes=(?:\d+-\d*|-\d+)$/.test(range) && !headers.has("If-Range")
-    ? range
-    : undefined;
+  const range = headers.get("Range") ?? "";
+  const found = /^bytes=(?:(\d+)-(\d*)|-\d+)$/.exec(range);
+  if (found === null || headers.has("If-Range")) return undefined;
+  const [, first = "", last = ""] = found;
+  return last !== "" && Number(last) < Number(first) ? undefined : range;
 };
 
 /** Passes a file on as bytes without a type, which no browser shows as a page. */

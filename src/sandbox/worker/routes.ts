@@ -1,7 +1,7 @@
 import { Hono, type Context } from "hono";
 import type * as z from "zod";
 import { hexOf } from "../sha256.ts";
-import { SandboxError, includesAct } from "../contract.ts";
+import { SandboxError, errorStatus, includesAct } from "../contract.ts";
 import type { ChangeOperation, ClosedPath, FileAct, FileStat, GitOperation } from "../contract.ts";
 import { createGlobMatcher } from "../glob.ts";
 import { workspacePath } from "../paths.ts";
@@ -101,9 +101,9 @@ function rangeOf(header: string, size: number): { start: number; end: number } {
   if (first === "" && last === "") return fail("range", `Range ${header} is not of the form bytes=a-b`);
   const start = first === "" ? Math.max(size - Number(last), 0) : Number(first);
   const end = first === "" || last === "" ? size : Math.min(Number(last) + 1, size);
-  return start < end
-    ? { start, end }
-    : fail("range", `Range ${header} lies outside the ${size} bytes of the file`);
+  if (start < end) return { start, end };
+  const message = `Range ${header} lies outside the ${size} bytes of the file`;
+  throw new SandboxError("range", message, errorStatus.range, size);
 }
 
 function readFile(disk: Disk, context: Context): Response {
@@ -317,7 +317,8 @@ export function createRoutes(workspace: Workspace): Hono {
   });
   app.onError((error) => {
     if (error instanceof SandboxError) {
-      return Response.json({ error: error.message, code: error.code }, { status: error.status });
+      const { message, code, status, size } = error;
+      return Response.json({ error: message, code, size }, { status });
     }
     const line = { at: new Date().toISOString(), level: "error", msg: "sandbox_failed", fault: error.name };
     console.error(JSON.stringify(line));
