@@ -121,7 +121,8 @@ for (const [what, effects, says] of wrong) {
 
 test("EF-44: an effect may do without a description", async () => {
   const { description: _, ...plain } = remindStyle;
-  expect(await complaints(team(), extended([plain]))).toEqual([]);
+  const used = team({ agent: "    effects: [{ kind: remind_style, params: { text: Be brief. } }]" });
+  expect(await complaints(used, extended([plain]))).toEqual([]);
 });
 
 test("CF-36 EF-44: the team's own JSON Schema knows its effects with their params", async () => {

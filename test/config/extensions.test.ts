@@ -30,7 +30,8 @@ test("CF-6: a tool that was not made with defineTool is refused, since nothing w
     noTool(1),
   ]);
   expect(await said({ toolboxes: [box({ ...tides, schema: undefined })] })).toEqual([noTool(0)]);
-  expect(await said({ toolboxes: [box(tides)] })).toEqual([]);
+  const used = team().replace("[filesystem]", "[sea]");
+  expect(await said({ toolboxes: [box(tides)] }, used)).toEqual([]);
   const params = z.strictObject({ at: z.date().describe("When.") });
   const dated = defineTool({ name: "dated", description: "D.", params, run: () => ({ content: "" }) });
   expect(await said({ toolboxes: [box(dated)] })).toEqual([
@@ -59,7 +60,7 @@ test("CF-6: a private host of a tool that an agent has is warned of, with the wa
       /^config\/acme\/team.yaml:\d+:\d+ warning private_address agents\[0\].toolboxes\[1\]: 127.0.0.1:9314, which pay calls, is not public, so only the operator can open it\n {2}add 127.0.0.1:9314 to LIMPET_PRIVATE_EGRESS, in /,
     ),
   ]);
-  expect(await said(all), "no agent has it").toEqual([]);
+  expect(await said(all), "no agent has it").toEqual([expect.stringContaining("unused_extension")]);
 });
 
 test.each(["name", "description", "params", "run"])(

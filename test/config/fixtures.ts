@@ -30,6 +30,7 @@ const backup = (fallbacks: string): string =>
       `    fallbacks: ${fallbacks}`,
     ].join("\n"),
   });
+const second = "  - name: helper";
 const toolbox = (name: string, tools: readonly object[]): Partial<CompileOptions> => ({
   extensions: { exports: { toolboxes: [{ name, description: "", tools }] } },
 });
@@ -262,7 +263,7 @@ export const fixtures: readonly Fixture[] = [
     says: [
       'extensions.ts:1:1 error name_conflict toolboxes[0].tools[0]: "fs_read" is a built-in tool\n  set replaces: true if it is meant to replace that one',
     ],
-    good: team(),
+    good: team({ agent: `${second}\n    toolboxes: [mine]` }),
     badOptions: toolbox("mine", [tool("fs_read")]),
     goodOptions: toolbox("mine", [tool("fs_read", true)]),
   },
@@ -505,7 +506,7 @@ export const fixtures: readonly Fixture[] = [
     says: [
       "extensions.ts:1:1 error extension_invalid toolboxes[0].tools[0]: this is not a tool; create it with defineTool",
     ],
-    good: team(),
+    good: team({ agent: `${second}\n    toolboxes: [mine]` }),
     badOptions: toolbox("mine", [{ name: "mine_read" }]),
     goodOptions: toolbox("mine", [tool("mine_read")]),
   },

@@ -1,3 +1,6 @@
+import * as z from "zod";
+import { defineEffect } from "../../src/agent/definition/effect.ts";
+import { defineGuard, defineMiddleware } from "../../src/agent/definition/guard.ts";
 import type { Fixture } from "./fixtures.ts";
 import { scripted, team } from "./support.ts";
 
@@ -7,6 +10,17 @@ const clerk = (depth: number): string =>
 const declares = (...names: readonly string[]): Fixture["badOptions"] & object => ({
   declared: { place: { file: "wrangler.toml", line: 8, column: 1 }, names: new Set(names) },
 });
+
+const params = z.strictObject({});
+/** What `extensions.ts` exports: one definition of each kind that an agent has to name. */
+const unused = {
+  toolboxes: [{ name: "sea", description: "The sea.", tools: [] }],
+  effects: [
+    defineEffect({ kind: "tide_note", phase: "before_complete", order: "inject", params, run: () => ({}) }),
+  ],
+  guards: [defineGuard({ kind: "tide_gate", params, before: () => ({ do: "allow" }) })],
+  middleware: [defineMiddleware({ kind: "tide_log", params, start: () => ({}) })],
+};
 
 /** A fixture for each code of a warning. */
 export const warnings: readonly Fixture[] = [
@@ -69,6 +83,22 @@ export const warnings: readonly Fixture[] = [
     bad: { "team.yaml": team({ agent: "    skills: none" }), "skills/review/SKILL.md": "Look." },
     says: ["skills/review/SKILL.md:1:1 warning unused_skill: no agent knows the skill review"],
     good: { "team.yaml": team(), "skills/review/SKILL.md": "Look." },
+  },
+  {
+    code: "unused_extension",
+    bad: team(),
+    badOptions: { extensions: { exports: unused } },
+    says: [
+      "extensions.ts:1:1 warning unused_extension toolboxes[0]: no agent uses the toolbox sea\n  add sea to the toolboxes of an agent, or of defaults",
+      "extensions.ts:1:1 warning unused_extension effects[0]: no agent uses the effect tide_note\n  add { kind: tide_note } to the effects of an agent, or of defaults",
+      "extensions.ts:1:1 warning unused_extension guards[0]: no agent uses the guard tide_gate\n  add tide_gate: {} to the guards of an agent, or of defaults",
+      "extensions.ts:1:1 warning unused_extension middleware[0]: no agent uses the middleware tide_log\n  add { kind: tide_log } to the middleware of an agent, or of defaults",
+    ],
+    good: team({
+      agent: `${second}\n    toolboxes: [sea]\n    guards: { tide_gate: false }\n    middleware: [{ kind: tide_log }]`,
+      top: "defaults: { effects: [{ kind: tide_note }] }",
+    }),
+    goodOptions: { extensions: { exports: unused } },
   },
   {
     code: "unused_file",

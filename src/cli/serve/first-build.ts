@@ -44,14 +44,17 @@ export const awaitFirstBuild = async (
 ): Promise<void> => {
   if (existsSync(join(root, ".limpet", team, "worker.js"))) return;
   print(`Building ${team} …`);
-  const watcher = watch(teamFolder(root, team), { recursive: true });
   for (;;) {
+    // A recursive watcher loses a file that an editor replaces by a new one, so each round has a watcher of its own.
+    const watcher = watch(teamFolder(root, team), { recursive: true });
     const changed = once(watcher, "change");
     const fault = await buildTeam(root, team);
-    if (fault === null) break;
-    print(`${fault}\nFix it: the server starts once config/${team} is valid.`);
-    await changed;
+    if (fault !== null) {
+      print(`${fault}\nFix it: the server starts once config/${team} is valid.`);
+      await changed;
+    }
+    watcher.close();
+    if (fault === null) return;
     await setTimeout(settleMs);
   }
-  watcher.close();
 };

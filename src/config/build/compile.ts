@@ -14,7 +14,7 @@ import { checkServers } from "../checks/servers.ts";
 import { checkSettings } from "../checks/settings.ts";
 import { checkTexts } from "../checks/texts.ts";
 import { checkTools } from "../checks/tools.ts";
-import { checkUsage } from "../checks/usage.ts";
+import { checkUsage, findUnusedExtensions } from "../checks/usage.ts";
 import type { Diagnostic, SourcePlace } from "../document/diagnostics.ts";
 import { arrangeDiagnostics, formatPath, hasErrors } from "../document/diagnostics.ts";
 import { readDocument } from "../document/document.ts";
@@ -110,6 +110,8 @@ const readDraft = (files: TeamFiles, options: CompileOptions, report: FolderRepo
       const path = skills.find((skill) => skill.name === name)?.path ?? "";
       report.addFile("unused_skill", path, `no agent knows the skill ${name}`);
     });
+    for (const { path, message, hint } of findUnusedExtensions(draft, extensions))
+      report.add("unused_extension", inExtensions, path, message, hint);
   }
   return draft;
 };

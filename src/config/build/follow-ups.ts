@@ -1,5 +1,6 @@
 import { ownToolboxes } from "../checks/tools.ts";
 import type { Diagnostic } from "../document/diagnostics.ts";
+import { hasErrors } from "../document/diagnostics.ts";
 
 /** Omits diagnostics that only follow from another one and disappear when that one is fixed. */
 
@@ -54,6 +55,9 @@ const ofSettings: IsFollowUp = ({ code }) =>
 /** Recognises what follows from a wrong name of a provider: the intended one seems unused. */
 const ofUnknownProvider: IsFollowUp = ({ code }) => code === "unused_provider";
 
+/** Recognises what follows from any error: the definition that seems unused may be what the mistake meant. */
+const ofErrors: IsFollowUp = ({ code }) => code === "unused_extension";
+
 const parentOf = (path: string): string => path.slice(0, Math.max(0, path.lastIndexOf(".")));
 
 /** Returns whether a hint names a key, or one below it. */
@@ -107,6 +111,7 @@ const followUpsOf = (found: readonly Diagnostic[]): readonly IsFollowUp[] => {
         code === "duplicate_key" && new RegExp(String.raw`^(config\.)?${section}\[`).test(path),
     );
   return [
+    ...(hasErrors(found) ? [ofErrors] : []),
     ...(found.some(({ file, code }) => file.endsWith("/extensions.ts") && ownMistakes.has(code))
       ? [ofExtensions]
       : []),

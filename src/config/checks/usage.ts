@@ -2,6 +2,7 @@ import { isOfKind } from "../../effects/schema.ts";
 import { matchesGlob } from "../../sandbox/glob.ts";
 import type { Located } from "../document/document.ts";
 import type { TeamDraft } from "../draft.ts";
+import type { ExtensionNames } from "../extensions.ts";
 import { targetShapesOf } from "../draft.ts";
 import { nodeAt, childOf, itemsOf } from "../document/located.ts";
 import { createSuggester } from "../document/suggest.ts";
@@ -104,6 +105,42 @@ const checkDelegation = (draft: TeamDraft): void => {
       which: "key",
     });
   }
+};
+
+/** Definition of `extensions.ts` that no agent has, with how to give it to one. */
+interface UnusedExtension {
+  readonly path: string;
+  readonly message: string;
+  readonly hint: string;
+}
+
+/** Lists the toolboxes, effects, guards and middleware of `extensions.ts` that do nothing, as no agent names them. */
+export const findUnusedExtensions = (draft: TeamDraft, own: ExtensionNames): readonly UnusedExtension[] => {
+  const agents = draft.agents.map(({ value }) => value);
+  const kindsIn = (list: "effects" | "middleware"): readonly string[] =>
+    agents.flatMap((agent) => (agent[list] ?? []).map(({ kind }) => kind));
+  const find = (
+    list: "effects" | "guards" | "middleware" | "toolboxes",
+    names: readonly string[],
+    used: readonly string[],
+    [what, entry]: readonly [string, (name: string) => string],
+  ): readonly UnusedExtension[] =>
+    names.flatMap((name, index) => {
+      if (used.includes(name)) return [];
+      const hint = `add ${entry(name)} to the ${list} of an agent, or of defaults`;
+      return [{ path: `${list}[${index}]`, message: `no agent uses the ${what} ${name}`, hint }];
+    });
+  const kindsOf = (list: readonly { readonly kind: string }[]): readonly string[] =>
+    list.map(({ kind }) => kind);
+  const asEntry = (kind: string): string => `{ kind: ${kind} }`;
+  const listed = agents.flatMap(({ toolboxes }) => toolboxes.map(({ name }) => name));
+  const guards = agents.flatMap((agent) => Object.keys(agent.guards));
+  return [
+    ...find("toolboxes", [...own.toolboxes.keys()], listed, ["toolbox", (name) => name]),
+    ...find("effects", kindsOf(own.effects), kindsIn("effects"), ["effect", asEntry]),
+    ...find("guards", kindsOf(own.guards), guards, ["guard", (kind) => `${kind}: {}`]),
+    ...find("middleware", kindsOf(own.middleware), kindsIn("middleware"), ["middleware", asEntry]),
+  ];
 };
 
 /** Reports skills, providers, servers and delegation without use. */

@@ -64,6 +64,7 @@ export const warningCodes = [
   "unused_server",
   "unused_skill",
   "unused_file",
+  "unused_extension",
   "key_ignored",
   "needs_sandbox_process",
   "tool_access_typo",
