@@ -14,7 +14,7 @@ export interface JudgedCall {
   readonly tool: string;
   /** The digest of the arguments, as records hold it. */
   readonly args: string;
-  /** Arguments as the model wrote them, parsed, or the raw text if they are not JSON. */
+  /** Arguments as the model wrote them, parsed, or the raw text if they are not JSON; a person's edit is not judged. */
   readonly input: Json;
   readonly poll: boolean;
 }
