@@ -8,18 +8,21 @@ import type { Route } from "./route.ts";
 
 type RouteAddress = Pick<Route, "method" | "path" | "alias">;
 
-/** Documented paths that are not served yet, with all below them. */
-const laterPaths: readonly string[] = [
-  "/v1/webhooks",
-  "/v1/schedules",
-  "/v1/sessions/:session/export",
-  "/mcp",
-  "/compat/openai",
-  "/compat/anthropic",
-  "/ai-sdk",
-  "/acp",
-  "/ag-ui",
-  "/ds",
+/** Documented paths that are not served yet, with all below them, and what serves meanwhile. */
+const laterPaths: readonly (readonly [path: string, meanwhile?: string])[] = [
+  ["/v1/webhooks"],
+  ["/v1/schedules"],
+  [
+    "/v1/sessions/:session/export",
+    "GET /v1/sessions/{session}/events has every event, and so has limpet export",
+  ],
+  ["/mcp"],
+  ["/compat/openai"],
+  ["/compat/anthropic"],
+  ["/ai-sdk"],
+  ["/acp"],
+  ["/ag-ui"],
+  ["/ds"],
 ];
 
 const segmentsOf = (path: string): readonly string[] => path.split("/").slice(1);
@@ -88,8 +91,12 @@ export function refuseUnknownAddress(
     headers.set("Allow", methods.replace("GET", "GET, HEAD"));
     return refuse("method_not_allowed", `This address takes ${methods}.`);
   }
-  if (laterPaths.some((path) => isAt(path, address.slice(0, segmentsOf(path).length))))
-    return refuse("not_available", "This is a feature of a later release.");
+  const later = laterPaths.find(([path]) => isAt(path, address.slice(0, segmentsOf(path).length)));
+  if (later !== undefined) {
+    const [, meanwhile] = later;
+    const hint = meanwhile === undefined ? "" : ` ${meanwhile}.`;
+    return refuse("not_available", `This is a feature of a later release.${hint}`);
+  }
   const nearest = findNearest(method, address, routes);
   const hint =
     nearest === null

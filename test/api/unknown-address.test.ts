@@ -90,4 +90,6 @@ test("AP-10: a feature of a later release is 501, not unknown", async () => {
     expect(response.status, path).toBe(501);
     expect(await problemOf(response)).toMatchObject({ code: "not_available" });
   }
+  const exported = await problemOf(await call("GET", `${S}/export`));
+  expect(exported["detail"]).toContain("/events has every event, and so has limpet export");
 });

@@ -41,7 +41,11 @@ function splitWait(
   if (typeof wait === "number" && wait >= 0 && wait <= limits.wait_seconds) {
     return { wait, input };
   }
-  return refuseParameter("wait", `is a number of seconds from 0 to ${limits.wait_seconds}.`, "out_of_range");
+  return refuseParameter(
+    "wait",
+    `expected a number of seconds from 0 to ${limits.wait_seconds}`,
+    "out_of_range",
+  );
 }
 
 const watchedTypes = [
