@@ -25,11 +25,18 @@ export class ForeignAnswer extends Error {
   }
 }
 
-/** Returns the id of a request; undefined for other messages. */
-const requestIdOf = ({ method, body }: RequestInit): RequestId | undefined => {
-  if (method !== "POST" || typeof body !== "string") return undefined;
+interface SentRequest {
+  readonly id: RequestId;
+  /** Whether it calls a tool, which may act whatever the answer is. */
+  readonly isCall: boolean;
+}
+
+/** Returns the request that is sent; null for other messages. */
+const sentRequestOf = ({ method, body }: RequestInit): SentRequest | null => {
+  if (method !== "POST" || typeof body !== "string") return null;
   const { id, method: asked } = fieldsOf(parseJson(body) ?? null);
-  return asked !== undefined && (typeof id === "number" || typeof id === "string") ? id : undefined;
+  if (asked === undefined || (typeof id !== "number" && typeof id !== "string")) return null;
+  return { id, isCall: asked === "tools/call" };
 };
 
 const isMessage = (value: Json): boolean => fieldsOf(value)["jsonrpc"] === "2.0";
@@ -45,8 +52,8 @@ const messagesIn = (text: string): readonly Json[] | null => {
 const mediaTypeOf = (type: string | null): string => (type ?? "").split(";")[0]?.trim().toLowerCase() ?? "";
 
 /**
- * Wraps a fetch so that a successful answer to a request that is neither messages nor a stream rejects, and messages
- * are repaired which the library would not take.
+ * Wraps a fetch so that a successful answer to a request that is neither messages nor a stream rejects, and so does one
+ * without the answer to it, unless it calls a tool. Messages are repaired which the library would not take.
  */
 export const requireMessages =
   (fetch: FetchLike): FetchLike =>
@@ -55,12 +62,15 @@ export const requireMessages =
     const { ok, status, statusText, headers } = response;
     const type = headers.get("content-type");
     const media = mediaTypeOf(type);
-    const id = requestIdOf(init ?? {});
-    if (!ok || status === 202 || media === "text/event-stream" || id === undefined) return response;
+    const sent = sentRequestOf(init ?? {});
+    if (!ok || media === "text/event-stream" || sent === null || (status === 202 && sent.isCall))
+      return response;
     const text = await response.text();
     const messages = media === "application/json" ? messagesIn(text) : null;
     if (messages === null) throw new ForeignAnswer(type, text);
-    const tidied = messages.map((message) => tidyMessage(message, id));
+    const tidied = messages.map((message) => tidyMessage(message, sent.id));
+    if (!sent.isCall && !tidied.some((message) => fieldsOf(message)["id"] === sent.id))
+      throw new ForeignAnswer(type, text);
     const isTidy = tidied.every((message, at) => message === messages[at]);
     return new Response(isTidy ? text : JSON.stringify(tidied), { status, statusText, headers });
   };

@@ -203,7 +203,10 @@ test("TB-22: ★ tools named in another alphabet are told apart", async () => {
 
 test("TB-22: a server whose answer is no message of the protocol, or an error for no request, is told of in a sentence", async () => {
   for (const [fields, sentence] of [
-    [{ id: [] }, "the server's answer is not an MCP message"],
+    [
+      { id: [] },
+      'what answered does not speak MCP: it sent application/json, beginning with {"jsonrpc":"2.0","id":[]}',
+    ],
     [{ id: null, error: { code: -32700, message: "no" } }, "the server answered with an error: no"],
   ] as const) {
     const server = await serverOf({

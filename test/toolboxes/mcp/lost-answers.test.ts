@@ -74,6 +74,38 @@ test("TB-25: a list whose stream ends without it fails at once, not at its deadl
   }
 });
 
+test.each(answers.slice(1))(
+  "TB-25: a handshake that is answered with %s fails at once, not at its deadline",
+  async (_, answer) => {
+    for (const [protocol, first] of [
+      ["2025", "initialize"],
+      ["2026", "server/discover"],
+    ]) {
+      const server = await serverOf({
+        tools: () => [textTool("look")],
+        call: () => textResult("never asked"),
+        before: ({ rpc, id }, response) => {
+          if (rpc !== first) return false;
+          answer(response, id);
+          return true;
+        },
+      });
+      const bench = await servedBench({
+        servers: [`{ name: sea, url: "${server.url}", protocol: "${protocol}" }`],
+        toolboxes: "[sea]",
+        turns: [["Done."]],
+        hosts: [server.host],
+      });
+      await say(bench);
+      expect(server.methods()[0]).toBe(first);
+      expect(lastEvent(bench, "mcp_status")).toMatchObject({
+        state: "failed",
+        error: expect.stringMatching(/what answered does not speak MCP: it sent |the server did not offer /),
+      });
+    }
+  },
+);
+
 const canary = "canary-token-0001-of-the-sea";
 
 const page = `<!doctype html>\n<title>Sign in to Harbour Wifi</title>\u0007${canary}`;
