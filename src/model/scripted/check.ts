@@ -84,10 +84,10 @@ const isContent = (piece: CheckedReply["reply"][number]): boolean => {
 const findUncounted = (
   path: ScriptPath,
   { name, when: { after, times } }: CheckedScene,
-  scenes: readonly CheckedScene[],
+  scenes: ReadonlyMap<string, CheckedScene>,
 ): ScriptProblem[] => {
   const find = (key: "after" | "times", counted: string | undefined): ScriptProblem[] => {
-    const scene = scenes.find((each) => each.name === counted);
+    const scene = counted === undefined ? undefined : scenes.get(counted);
     if (scene === undefined || scene.reply.some(isContent)) return [];
     const message = `nothing of the reply ${scene.name} stays in the chat; use call or last instead`;
     return [{ path: [...path, key], message }];
@@ -98,17 +98,17 @@ const findUncounted = (
 const checkScene = (
   scene: CheckedScene,
   index: number,
-  all: readonly CheckedScene[],
+  scenes: ReadonlyMap<string, CheckedScene>,
+  known: ReadonlySet<string>,
   names: ScriptNames,
 ): ScriptProblem[] => {
   const path = ["scenes", index];
   const { agent, after, last } = scene.when;
   const when = [...path, "when"];
-  const scenes = new Set(all.map(({ name }) => name));
   return [
-    ...findUncounted(when, scene, all),
+    ...findUncounted(when, scene, scenes),
     ...(agent === undefined ? [] : findUnknown([...when, "agent"], "agent", agent, names.agents)),
-    ...(after === undefined ? [] : findUnknown([...when, "after"], "scene", after, scenes)),
+    ...(after === undefined ? [] : findUnknown([...when, "after"], "scene", after, known)),
     ...(last?.tool === undefined ? [] : findUnknownTool([...when, "last", "tool"], last.tool, names)),
     ...checkReply(path, scene, names),
   ];
@@ -124,13 +124,14 @@ const findRepeatedNames = ({ scenes }: Script): ScriptProblem[] =>
 /** Checks the names in a script: scenes, agents, tools and placeholders. */
 export const checkScript = (script: Script, known: ScriptNames): ScriptProblem[] => {
   const names = { ...known, tools: new Set([...known.tools, ...script.client_tools]) };
-  const scenes = new Set(script.scenes.map(({ name }) => name));
+  const byName = new Map(script.scenes.map((scene) => [scene.name, scene]));
+  const scenes = new Set(byName.keys());
   const forms = [script.replies.length, scenes.size].filter((count) => count > 0).length;
   return [
     ...(forms === 1 ? [] : [{ path: [], message: "a script needs either replies or scenes, and not both" }]),
     ...(script.start === undefined ? [] : findUnknown(["start"], "scene", script.start, scenes)),
     ...findRepeatedNames(script),
     ...script.replies.flatMap((reply, index) => checkReply(["replies", index], reply, names)),
-    ...script.scenes.flatMap((scene, index) => checkScene(scene, index, script.scenes, names)),
+    ...script.scenes.flatMap((scene, index) => checkScene(scene, index, byName, scenes, names)),
   ];
 };
